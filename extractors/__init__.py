@@ -1,0 +1,1 @@
+"""Extractors: from passages to statements, mentions, triples, causal claims and times."""

@@ -1,0 +1,87 @@
+"""The exception tree; every error names the input and says what to do next.
+
+GraphmemError
+├── UsageError            wrong arguments of a caller            (CLI exit code 2)
+│   └── InvalidInputError a value that cannot be stored
+├── VaultError            the vault cannot serve this            (CLI exit code 3)
+│   ├── VaultNotFoundError
+│   ├── VaultLockedError  another process holds it; carries .pid
+│   ├── VaultFormatError  made by another version of the format
+│   ├── JournalDamagedError   carries .seq of the first bad row
+│   └── ProjectionDamagedError
+├── ConflictError         an operation's `before` is not what is stored
+├── EmbedderError         model missing, damaged or of another kind
+│   └── EmbedderMismatchError
+├── ReadError             one source that could not be read; carries .path
+└── MissingExtraError     an optional part is not installed
+"""
+
+from __future__ import annotations
+
+
+class GraphmemError(Exception):
+    """Base of all errors raised by graphmem."""
+
+
+class UsageError(GraphmemError):
+    """Arguments that make no sense; nothing was changed."""
+
+
+class InvalidInputError(UsageError):
+    """A value that cannot be stored; nothing was changed."""
+
+
+class VaultError(GraphmemError):
+    """The vault cannot serve the request."""
+
+
+class VaultNotFoundError(VaultError):
+    """There is no vault at the path."""
+
+
+class VaultLockedError(VaultError):
+    """Another process holds the vault; ``pid`` is the holder's when it is known."""
+
+    def __init__(self, message: str, *, pid: int | None = None) -> None:
+        super().__init__(message)
+        self.pid = pid
+
+
+class VaultFormatError(VaultError):
+    """The vault was made by a version of the format this program does not read."""
+
+
+class JournalDamagedError(VaultError):
+    """A journal row does not fit the hash chain; ``seq`` is the first such row."""
+
+    def __init__(self, message: str, *, seq: int) -> None:
+        super().__init__(message)
+        self.seq = seq
+
+
+class ProjectionDamagedError(VaultError):
+    """The graph or the index cannot be opened; a rebuild from the journal mends it."""
+
+
+class ConflictError(GraphmemError):
+    """An operation expected another state than the stored one; nothing was written."""
+
+
+class EmbedderError(GraphmemError):
+    """The embedding model is missing, damaged or failed."""
+
+
+class EmbedderMismatchError(EmbedderError):
+    """The vault's vectors were made by another embedder."""
+
+
+class ReadError(GraphmemError):
+    """One source that could not be read; the rest of the batch goes on."""
+
+    def __init__(self, message: str, *, path: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class MissingExtraError(GraphmemError):
+    """An optional part of graphmem is not installed; the message names the extra."""

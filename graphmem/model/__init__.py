@@ -1,0 +1,1 @@
+"""Frozen models: items, operations, extraction candidates, scope and results."""

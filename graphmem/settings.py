@@ -1,0 +1,58 @@
+"""Settings: one frozen object, read from the environment in one function and passed in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+# Folder name of a project's own vault.
+LOCAL_VAULT = ".graphmem"
+
+
+class Settings(BaseSettings):
+    """What a user may set through ``GRAPHMEM_*`` variables.
+
+    ``vault``: folder of the vault; unset means the user's default vault.
+    ``embedder``: ``minilm`` (default), ``none``; ``hashing`` is for tests only.
+    ``engine``: the graph engine of a new vault.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="GRAPHMEM_", frozen=True, extra="ignore")
+
+    vault: Path | None = None
+    embedder: str = "minilm"
+    engine: Literal["kuzu", "memory"] = "kuzu"
+    max_tokens: int = Field(default=2000, ge=100, le=100_000)
+
+
+def read_settings() -> Settings:
+    """The settings of this process's environment; raises pydantic.ValidationError on bad values."""
+    return Settings()
+
+
+def data_folder() -> Path:
+    """The platform's folder for a user's application data."""
+    home = Path.home()
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support" / "graphmem"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "graphmem"
+    return Path(os.environ.get("XDG_DATA_HOME", home / ".local" / "share")) / "graphmem"
+
+
+def vault_path(explicit: Path | None, settings: Settings, start: Path) -> Path:
+    """Which vault to use: the explicit one, the environment's, the nearest ``.graphmem`` folder
+    above ``start``, else the user's default vault."""
+    if explicit is not None:
+        return explicit
+    if settings.vault is not None:
+        return settings.vault
+    for folder in (start, *start.parents):
+        if (folder / LOCAL_VAULT / "vault.json").is_file():
+            return folder / LOCAL_VAULT
+    return data_folder() / "vault"

@@ -1,0 +1,118 @@
+"""The graph store's protocol: rows in, rows out; operations and items are unknown to an engine.
+
+Tables and columns are in ``schema.py``; ``changes.py`` turns journal rows into ``GraphChanges``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+# A column value: plain scalars only, times naive UTC, lists never.
+Value = str | int | float | bool | datetime | None
+Row = Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeRow:
+    """One relation: its label, end tables and keys, its own key, its columns."""
+
+    label: str
+    source_table: str
+    source: str
+    target_table: str
+    target: str
+    key: str
+    row: Row = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphChanges:
+    """What one commit changes. A node that exists is replaced column by column, keeping edges.
+
+    ``nodes``: table → key → row. ``edges`` are new ones (their keys are known not to exist);
+    an edge is removed by (label, key) and its ends.
+    """
+
+    nodes: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
+    edges: tuple[EdgeRow, ...] = ()
+    gone_edges: tuple[EdgeRow, ...] = ()
+    gone_nodes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeColumns:
+    """All edges of one label as aligned columns (ends as positions in ``AdjacencyRows.keys``)."""
+
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    key: tuple[str, ...]
+    weight: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class AdjacencyRows:
+    """Everything a traversal snapshot is built from: node keys with their tables, and edges."""
+
+    keys: tuple[str, ...]
+    tables: tuple[str, ...]
+    edges: Mapping[str, EdgeColumns]
+
+
+class GraphStore(Protocol):
+    """A disposable projection of the journal with its own ``applied_seq``."""
+
+    @property
+    def engine(self) -> str:
+        """Name and version of the engine."""
+        ...
+
+    @property
+    def applied_seq(self) -> int:
+        """The last journal row whose effects are in the graph; 0 when empty."""
+        ...
+
+    def apply(self, changes: GraphChanges, seq: int) -> None:
+        """One transaction: all changes and ``applied_seq``, or nothing."""
+        ...
+
+    def load(self, changes: GraphChanges, seq: int) -> None:
+        """Fills an empty graph in bulk; the same result as ``apply``."""
+        ...
+
+    def adjacency(self) -> AdjacencyRows:
+        """All nodes and edges that traversal walks."""
+        ...
+
+    def facts_about(self, entity_ids: list[str], max_seq: int) -> list[str]:
+        """Ids of facts with one of the entities at either end, sorted."""
+        ...
+
+    def evidence_of(self, fact_ids: list[str], max_seq: int) -> dict[str, list[str]]:
+        """Evidence ids of each fact, sorted."""
+        ...
+
+    def links_of(self, statement_ids: list[str], labels: list[str], max_seq: int) -> list[str]:
+        """Keys of relations among statements with either end among the ids, sorted."""
+        ...
+
+    def tables(self) -> tuple[str, ...]:
+        """Node tables and relation labels in dump order."""
+        ...
+
+    def rows(self, table: str) -> Iterator[Row]:
+        """All rows of a table (relations with ``_source`` and ``_target``), sorted by key."""
+        ...
+
+    def counts(self) -> dict[str, int]:
+        """Rows per table."""
+        ...
+
+    def close(self) -> None:
+        """Releases the files; further calls raise."""
+        ...

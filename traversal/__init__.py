@@ -1,0 +1,1 @@
+"""Graph traversal: pure functions over an adjacency protocol."""
