@@ -55,7 +55,7 @@ types: $(CHECK_VENV)/.wheel ## Check types on the installed wheel
 
 contracts: $(CHECK_VENV)/.wheel ## Check import contracts on the installed wheel
 	@away=$$(mktemp -d) && trap 'rm -rf "$$away"' EXIT && echo "lint-imports" && \
-	cd "$$away" && $(CHECK_BIN)/lint-imports --no-cache --config $(CURDIR)/pyproject.toml
+	cd "$$away" && $(CHECK_BIN)/lint-imports --no-cache --no-logo $(CURDIR)/pyproject.toml
 
 format: $(VENV)/.dev ## Rewrite the code in the project's format
 	$(BIN)/ruff check --fix --exit-zero --quiet $(CODE)
@@ -73,6 +73,7 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.base: $(VENV)/.python $(PINS)
+	@echo "installing graphmem into $(VENV); the first time takes a minute or two"
 	$(BIN)/python $(PIP) --editable .
 	@touch $@
 

@@ -303,11 +303,11 @@ def _aligned(
 
 
 def _sorted_rows(edges: EdgeArrays, name: str, rank: NDArray[np.int64], shown: Mask) -> _Rows:
-    keep = shown[edges[0]] & shown[edges[1]]
-    source, target, weight, edge = (array[keep] for array in edges)
-    if not np.isfinite(weight).all() or (weight < 0).any():
+    source, target, weight, edge = edges
+    keep = shown[source] & shown[target]
+    if not np.isfinite(weight[keep]).all() or (weight[keep] < 0).any():
         raise ValueError(f"weights of edge type {name!r} must be finite and not negative")
-    order = np.lexsort((edge, rank[target], -weight, source))
-    order = order[weight[order] > 0]
+    kept = np.flatnonzero(keep & (weight > 0))
+    order = kept[np.lexsort((edge[kept], rank[target[kept]], -weight[kept], source[kept]))]
     ordered = (source[order], target[order], weight[order], edge[order])
     return _Rows.build(len(rank), ordered[0], ordered)

@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ._select import clean_seeds, strongest
+from ._select import TIE_DIGITS, clean_seeds, strongest
 from .adjacency import Adjacency, EdgeHandles, Nodes, expand_heaviest
-from .paths import Path, Reached, Step
+from .paths import Reached, Step
 
 Floats: TypeAlias = NDArray[np.float64]
 Similarity: TypeAlias = Callable[[Nodes], NDArray[Any]] | NDArray[Any]
@@ -54,8 +54,13 @@ class _Candidates:
     score: Floats
 
     def take(self, index: NDArray[np.intp]) -> "_Candidates":
-        columns = (self.source, self.target, self.kind, self.edge, self.score)
-        return _Candidates(*(column[index] for column in columns))
+        return _Candidates(
+            self.source[index],
+            self.target[index],
+            self.kind[index],
+            self.edge[index],
+            self.score[index],
+        )
 
 
 def beam_search(
@@ -64,7 +69,7 @@ def beam_search(
     *,
     affinity: Mapping[str, float],
     similarity: Similarity,
-    params: BeamParams = BeamParams(),  # noqa: B008 - frozen
+    params: BeamParams = BeamParams(),
 ) -> list[Reached]:
     """The nodes reached from `seeds`, best first, each with its best path; ties by key.
 
@@ -92,9 +97,7 @@ def beam_search(
     if not len(nodes):
         return []
     first = strongest(adjacency, nodes, values / values.max(), params.max_visited)
-    frontier = [
-        Reached(int(nodes[i]), float(values[i] / values.max()), ()) for i in first.tolist()
-    ]
+    frontier = [Reached(int(nodes[i]), float(values[i] / values.max()), ()) for i in first.tolist()]
     best = {hit.node: hit for hit in frontier}
     types = tuple(sorted(name for name, phi in affinity.items() if phi > 0))
     for _ in range(params.depth):
@@ -103,7 +106,9 @@ def beam_search(
         frontier = _admit(adjacency, scored, frontier, types, best, params.max_visited)
         if not frontier:
             break
-    return sorted(best.values(), key=lambda hit: (-hit.score, adjacency.key(hit.node)))
+    return sorted(
+        best.values(), key=lambda hit: (-round(hit.score, TIE_DIGITS), adjacency.key(hit.node))
+    )
 
 
 def _score(
@@ -159,13 +164,9 @@ def _admit(
             continue
         origin = frontier[int(scored.source[i])]
         step = Step(origin.node, node, types[int(scored.kind[i])], int(scored.edge[i]))
-        best[node] = Reached(node, float(scored.score[i]), _extend(origin.path, step))
+        best[node] = Reached(node, float(scored.score[i]), (*origin.path, step))
         admitted.append(best[node])
     return admitted
-
-
-def _extend(path: Path, step: Step) -> Path:
-    return (*path, step)
 
 
 def _best_per_target(scored: _Candidates) -> _Candidates:

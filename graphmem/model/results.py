@@ -17,6 +17,20 @@ from graphmem.vocabulary import (
 )
 
 
+class Result(Model):
+    """A result that prints as readable text, in a terminal and in a notebook."""
+
+    def __str__(self) -> str:
+        from graphmem.model.show import show
+
+        return show(self)
+
+    def _repr_html_(self) -> str:
+        from graphmem.model.show import show_html
+
+        return show_html(self)
+
+
 class Problem(Model):
     """One input that was not read, or only in part; ``line`` counts from 1."""
 
@@ -26,7 +40,7 @@ class Problem(Model):
     fatal: bool = True
 
 
-class IngestReport(Model):
+class IngestReport(Result):
     """What an ingest or sync did. Counts of derived items are of new ones."""
 
     read: int = 0
@@ -56,7 +70,7 @@ class StoredItem(Model):
     text: str = ""
 
 
-class RememberResult(Model):
+class RememberResult(Result):
     """The ids stored or merged, and what was refused and why."""
 
     source_id: str
@@ -139,7 +153,7 @@ class Witness(Model):
     confidence: float
 
 
-class CausalResult(Model):
+class CausalResult(Result):
     """What led to the start, or what it led to; edges beyond depth 1 are evidence, not proof."""
 
     question: str
@@ -152,7 +166,7 @@ class CausalResult(Model):
     note: str = ""
 
 
-class Answer(Model):
+class Answer(Result):
     """The answer to a question. ``supported`` False means: nothing stored supports one."""
 
     question: str
@@ -214,7 +228,7 @@ class EntityView(Model):
     total_facts: int = 0
 
 
-class KgResult(Model):
+class KgResult(Result):
     """Facts about exactly the named entities; ``matched_by`` says which way the name was found."""
 
     query: str
@@ -236,14 +250,15 @@ class GotItem(Model):
     status: str = "present"
 
 
-class GetResult(Model):
+class GetResult(Result):
     """The opened ids in the order asked, and the ids nothing is known of."""
 
     items: tuple[GotItem, ...] = ()
     missing: tuple[str, ...] = ()
+    truncated: bool = False
 
 
-class VaultStatus(Model):
+class VaultStatus(Result):
     """What a vault holds and how its parts stand."""
 
     path: str

@@ -20,9 +20,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build from a copy of the sources to which a package and a data file were added."""
     copy = tmp_path_factory.mktemp("checkout")
     for folder in ROOTS.values():
-        shutil.copytree(
-            REPO / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(REPO / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for name in BUILD_FILES:
         if (REPO / name).exists():
             shutil.copy(REPO / name, copy / name)
@@ -31,11 +29,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (added / "__init__.py").write_text('"""A package that nobody listed."""\n')
     (added / "words.tsv").write_text("a\tb\n")
     out = tmp_path_factory.mktemp("dist")
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q"]
-        + ["-w", str(out), str(copy)],
-        check=True,
-    )
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(out)]
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(copy)], check=True)
     return next(out.glob("*.whl"))
 
 

@@ -33,10 +33,15 @@ class EdgeRow:
 
 @dataclass(frozen=True, slots=True)
 class GraphChanges:
-    """What one commit changes. A node that exists is replaced column by column, keeping edges.
+    """What one commit changes; applied in the order gone edges, gone nodes, nodes, edges.
 
-    ``nodes``: table → key → row. ``edges`` are new ones (their keys are known not to exist);
-    an edge is removed by (label, key) and its ends.
+    ``nodes``: table → key → row. A row with ``seq`` is whole: the node is created, or the given
+    columns of the existing one are set, keeping its edges and its other columns. A row without
+    ``seq`` holds states only: it changes an existing node and never creates one. A node in both
+    ``gone_nodes`` and ``nodes`` loses its edges and begins anew.
+    ``edges`` are new ones (their keys are known not to exist, or stand in ``gone_edges``); an edge
+    whose end does not exist is left out. An edge is removed by (label, source, key) whatever its
+    target; a removed node takes its edges with it. What is to be removed may be missing.
     """
 
     nodes: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
@@ -47,17 +52,25 @@ class GraphChanges:
 
 @dataclass(frozen=True, slots=True)
 class EdgeColumns:
-    """All edges of one label as aligned columns (ends as positions in ``AdjacencyRows.keys``)."""
+    """All edges of one label as aligned columns (ends as positions in ``AdjacencyRows.keys``).
+
+    ``passage`` is the position of the witness passage, -1 where the label has none. ``weight`` is
+    the confidence of links and supporting evidence, 0 for contradicting evidence, else 1.
+    """
 
     source: NDArray[np.int32]
     target: NDArray[np.int32]
     key: tuple[str, ...]
     weight: NDArray[np.float32]
+    passage: NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class AdjacencyRows:
-    """Everything a traversal snapshot is built from: node keys with their tables, and edges."""
+    """Everything a traversal snapshot is built from: node keys with their tables, and edges.
+
+    Nodes are those of ``schema.WALKED_TABLES``, edges those of ``schema.WALKED_LABELS``.
+    """
 
     keys: tuple[str, ...]
     tables: tuple[str, ...]
@@ -106,13 +119,20 @@ class GraphStore(Protocol):
         ...
 
     def rows(self, table: str) -> Iterator[Row]:
-        """All rows of a table (relations with ``_source`` and ``_target``), sorted by key."""
+        """All rows of a table (relations with ``_source`` and ``_target``), sorted by key.
+
+        Every column is present; ``applied_seq`` and the schema version are no rows.
+        """
         ...
 
     def counts(self) -> dict[str, int]:
         """Rows per table."""
         ...
 
+    def log_bytes(self) -> int:
+        """Size of the log that opening replays; grows until a fresh file is built."""
+        ...
+
     def close(self) -> None:
-        """Releases the files; further calls raise."""
+        """Releases the files; further calls raise VaultError. A second close does nothing."""
         ...

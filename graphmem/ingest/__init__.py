@@ -1,0 +1,29 @@
+"""From files and texts to operations: readers, passages, assembling, the pipeline, ``remember``."""
+
+from graphmem.ingest.chunk import chunk
+from graphmem.ingest.document import ReadDocument, Section
+from graphmem.ingest.files import read_file
+from graphmem.ingest.inputs import CauseInput, FactInput, Progress, ProgressEvent
+from graphmem.ingest.pipeline import Ingestor, embed_pending
+from graphmem.ingest.project import Project, display_name, find_project, normalise_remote
+from graphmem.ingest.remember import remember
+from graphmem.ingest.same_event import same_event_operations
+
+__all__ = [
+    "CauseInput",
+    "FactInput",
+    "Ingestor",
+    "Progress",
+    "ProgressEvent",
+    "Project",
+    "ReadDocument",
+    "Section",
+    "chunk",
+    "display_name",
+    "embed_pending",
+    "find_project",
+    "normalise_remote",
+    "read_file",
+    "remember",
+    "same_event_operations",
+]

@@ -1,0 +1,319 @@
+"""The public class: one open vault with everything a user or an agent can do to it.
+
+Engines and models are loaded on first use; a model that cannot be loaded degrades the answer,
+is named once in ``status().warnings`` and never fails a memory operation.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from graphmem.errors import EmbedderError, UsageError
+from graphmem.model.results import (
+    Answer,
+    CausalResult,
+    GetResult,
+    IngestReport,
+    KgResult,
+    RememberResult,
+    VaultStatus,
+)
+from graphmem.model.scope import EVERYTHING, Scope
+from graphmem.settings import Settings, read_settings, vault_path
+from graphmem.vocabulary import Direction, Origin
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from graphmem.embed import Embedder
+    from graphmem.ingest import CauseInput, FactInput, Progress
+    from graphmem.model.extraction import Extractor
+    from graphmem.store import VaultStore
+
+Clock = Callable[[], datetime]
+
+# Hits of a search when the caller names no number: what fits the default token budget.
+DEFAULT_LIMIT = 8
+# Causal hops when the caller names no number: problem, rationale, decision.
+DEFAULT_DEPTH = 3
+# Facts shown of one entity when the caller names no number (BR-37 asks for a default cap).
+DEFAULT_FACTS = 50
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def open(  # noqa: A001 - graphmem.open reads best at the call
+    path: str | Path | None = None,
+    *,
+    create: bool = True,
+    settings: Settings | None = None,
+    clock: Clock = _now,
+) -> Memory:
+    """Opens the vault at ``path`` (default: the settings' vault), creating it when allowed.
+
+    Raises VaultLockedError when another process holds it, VaultNotFoundError without ``create``,
+    VaultFormatError for a vault of another format.
+    """
+    chosen = settings or read_settings()
+    explicit = None if path is None else Path(path)
+    return Memory(vault_path(explicit, chosen, Path.cwd()), chosen, create=create, clock=clock)
+
+
+class Memory:
+    """One open vault. Safe to use from several threads; close it or use it in a ``with``."""
+
+    def __init__(
+        self, path: Path | None, settings: Settings, *, create: bool = True, clock: Clock = _now
+    ) -> None:
+        """Opens the store; ``path`` None keeps everything in memory, for tests."""
+        from graphmem.store import open_store
+
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._embedder: Embedder | None = None
+        self._embedder_tried = False
+        self._extractor: Extractor | None = None
+        self._warnings: list[str] = []
+        self.path = path
+        self._store: VaultStore = open_store(
+            path, create=create, graph=settings.engine, clock=clock
+        )
+
+    def __repr__(self) -> str:
+        return f"<graphmem.Memory {self.path or 'in memory'} seq={self._store.view().seq}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # writing
+
+    def ingest(
+        self,
+        paths: str | Path | Iterable[str | Path],
+        *,
+        project: str | None = None,
+        pattern: str | None = None,
+        origin: Origin = Origin.OWNER,
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Reads files and folders; each folder becomes a root that ``sync`` reads again.
+
+        A file that cannot be read is listed in the report and the rest goes on. The same input
+        again changes nothing.
+        """
+        chosen = [paths] if isinstance(paths, str | Path) else list(paths)
+        if not chosen:
+            raise UsageError("nothing to ingest: name at least one file or folder")
+        ingestor = self._ingestor(progress)
+        with self._lock:
+            return ingestor.ingest(
+                [Path(p) for p in chosen], project=project, pattern=pattern, origin=origin
+            )
+
+    def sync(self, *, progress: Progress | None = None) -> IngestReport:
+        """Reads all roots again; files that are gone become absent, and present when they return."""
+        ingestor = self._ingestor(progress)
+        with self._lock:
+            return ingestor.sync()
+
+    def remember(
+        self,
+        text: str,
+        *,
+        facts: Sequence[str | FactInput] = (),
+        because: str | Sequence[str] = (),
+        causes: Sequence[CauseInput] = (),
+        project: str = "",
+        origin: Origin = Origin.OWNER,
+        key: str | None = None,
+    ) -> RememberResult:
+        """Stores a text with the facts and causes the caller states.
+
+        A fact is ``"subject|predicate|object"`` or a ``FactInput``; ``because`` is what led to the
+        text's main claim. Returns what was stored, merged with known evidence, or refused and why.
+        The same ``key`` again returns what the first call stored.
+        """
+        from graphmem.ingest import remember
+
+        with self._lock:
+            return remember(
+                self._store,
+                text,
+                facts=facts,
+                because=[because] if isinstance(because, str) else because,
+                causes=causes,
+                project=project,
+                origin=origin,
+                key=key,
+                extractor=self._extraction(),
+                embedder=self._embedding(),
+                clock=self._clock,
+            )
+
+    # reading
+
+    def search(
+        self,
+        question: str,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        max_tokens: int | None = None,
+        recipe: str = "default",
+        scope: Scope = EVERYTHING,
+    ) -> Answer:
+        """Answers a question with quoted statements and the path to each; says when it cannot."""
+        return self._retriever().search(
+            question,
+            scope=scope,
+            limit=limit,
+            max_tokens=max_tokens or self._settings.max_tokens,
+            recipe=recipe,
+        )
+
+    def kg_query(
+        self,
+        name: str,
+        *,
+        as_of: datetime | None = None,
+        include_history: bool = False,
+        limit: int = DEFAULT_FACTS,
+        scope: Scope = EVERYTHING,
+    ) -> KgResult:
+        """The facts about exactly the named entity (a name or an id), as they stood at ``as_of``."""
+        from graphmem.retrieve import kg_query
+
+        update = {"as_of": as_of or scope.as_of, "include_history": include_history}
+        return kg_query(
+            self._store.view(),
+            name,
+            scope=scope.model_copy(update=update),
+            now=self._clock(),
+            limit=limit,
+        )
+
+    def find_causal_links(
+        self,
+        start: str,
+        *,
+        direction: Direction | str = Direction.BACK,
+        depth: int = DEFAULT_DEPTH,
+        scope: Scope = EVERYTHING,
+    ) -> CausalResult:
+        """What led to ``start`` (an id or a question), or with ``forward`` what it led to."""
+        from graphmem.retrieve import find_causal_links
+
+        try:
+            way = Direction(direction)
+        except ValueError:
+            words = ", ".join(Direction)
+            raise UsageError(f"direction {direction!r} is not one of {words}") from None
+        return find_causal_links(
+            self._store.view(), self._retriever(), start, direction=way, depth=depth, scope=scope
+        )
+
+    def get(self, ids: str | Sequence[str], *, scope: Scope = EVERYTHING) -> GetResult:
+        """Opens ids of any kind; unknown and hidden ones are listed as missing."""
+        from graphmem.retrieve import get
+
+        return get(self._store.view(), [ids] if isinstance(ids, str) else list(ids), scope=scope)
+
+    def to_networkx(
+        self, around: str | None = None, *, depth: int = 2, scope: Scope = EVERYTHING
+    ) -> nx.MultiDiGraph:
+        """The graph, or the neighbourhood of one id, with text, kind and witness on each part."""
+        from graphmem.retrieve.export import to_networkx
+
+        return to_networkx(self._store.view(), around=around, depth=depth, scope=scope)
+
+    # housekeeping
+
+    def status(self) -> VaultStatus:
+        """What the vault holds, how its parts stand, and what does not work right now."""
+        status: VaultStatus = self._store.status()
+        embedder = self._embedder
+        name = embedder.name if embedder else status.embedder or self._settings.embedder
+        return status.model_copy(
+            update={"embedder": name, "warnings": (*status.warnings, *self._warnings)}
+        )
+
+    def rebuild(self, *, graph: bool = True, index: bool = True) -> None:
+        """Makes graph and index anew from the journal; nothing is lost, vectors are kept."""
+        with self._lock:
+            self._store.rebuild(graph=graph, index=index)
+
+    def dump(self, *, content: bool = False) -> Iterator[str]:
+        """All that is stored as sorted JSON lines; ``content`` leaves out times of recording and
+        ids that depend on the order of arrival."""
+        return iter(self._store.dump(content=content))
+
+    def close(self) -> None:
+        """Releases the vault; a second call does nothing."""
+        self._store.close()
+
+    # parts
+
+    def warm(self) -> None:
+        """Loads the models now instead of on first use."""
+        self._embedding()
+        self._extraction()
+
+    def _retriever(self) -> Any:
+        from graphmem.retrieve import Retriever
+
+        return Retriever(self._store.view, self._embedding(), now=self._clock)
+
+    def _ingestor(self, progress: Progress | None) -> Any:
+        from graphmem.ingest import Ingestor
+
+        return Ingestor(
+            self._store,
+            self._extraction(),
+            self._embedding(),
+            clock=self._clock,
+            progress=progress,
+        )
+
+    def _extraction(self) -> Extractor:
+        with self._lock:
+            if self._extractor is None:
+                from graphmem.extractors import SpacyExtractor
+
+                self._extractor = SpacyExtractor()
+            return self._extractor
+
+    def _embedding(self) -> Embedder | None:
+        """The embedder, or None when there is none or it cannot be loaded (said once)."""
+        with self._lock:
+            if not self._embedder_tried:
+                self._embedder_tried = True
+                self._embedder = self._load_embedder()
+            return self._embedder
+
+    def _load_embedder(self) -> Embedder | None:
+        from graphmem.embed import load_embedder
+
+        try:
+            embedder = load_embedder(self._settings.embedder)
+            if embedder.dimension == 0:
+                return None
+            self._store.bind_embedder(embedder.identity())
+        except EmbedderError as error:
+            self._warnings.append(f"answers without vectors: {error}")
+            return None
+        return embedder

@@ -1,0 +1,1 @@
+"""Lanes: ranked lists of passages that fusion combines. None raises on finding nothing."""

@@ -1,0 +1,1 @@
+"""Serving a vault to other programs."""

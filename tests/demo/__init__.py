@@ -1,0 +1,1 @@
+"""The demonstration: real decision records in, questions answered with evidence and path."""

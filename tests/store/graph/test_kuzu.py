@@ -1,0 +1,188 @@
+"""What only a graph in files can get wrong: locks, failures, damage, kills, the log."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from graphmem.errors import ProjectionDamagedError, VaultError, VaultLockedError
+from graphmem.store.graph.base import GraphChanges
+from graphmem.store.graph.kuzu_engine import KuzuGraph
+from graphmem.store.graph.kuzu_files import probe
+from tests.store.graph.test_contract import CHANGES, LAST, person, rows
+
+OPEN_IN_CHILD = "import kuzu, sys; held = kuzu.Database(sys.argv[1])"
+
+
+def test_a_second_open_in_the_process_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "graph.kuzu"
+    graph = KuzuGraph(path)
+    link = tmp_path / "link.kuzu"
+    link.symlink_to(path)
+    for name in (path, link):
+        with pytest.raises(VaultLockedError):
+            KuzuGraph(name)
+    graph.close()
+    KuzuGraph(path).close()
+
+
+def test_a_file_that_another_process_holds_is_locked(tmp_path: Path) -> None:
+    path = tmp_path / "graph.kuzu"
+    KuzuGraph(path).close()
+    holder = f"{OPEN_IN_CHILD}; print('open', flush=True); input()"
+    command = [sys.executable, "-c", holder, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None and child.stdout.readline() == b"open\n"
+        with pytest.raises(VaultLockedError):
+            KuzuGraph(path)
+        child.kill()
+    KuzuGraph(path).close()
+
+
+def test_what_was_applied_is_there_after_reopening(tmp_path: Path) -> None:
+    graph = KuzuGraph(tmp_path / "graph.kuzu")
+    graph.apply(CHANGES, LAST)
+    stored = rows(graph)
+    graph.close()
+    again = KuzuGraph(tmp_path / "graph.kuzu")
+    assert (rows(again), again.applied_seq) == (stored, LAST)
+    again.close()
+
+
+def test_a_failed_statement_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    graph = KuzuGraph(tmp_path / "graph.kuzu")
+    graph.apply(person("kept"), 1)
+    too_big = {"b": {"seq": 2}, "c": {"seq": 2**70}}
+    with pytest.raises(VaultError, match="row 1"):
+        graph.apply(GraphChanges(nodes={"Alias": {"x": {"seq": 2}}, "Entity": too_big}), 2)
+    assert graph.applied_seq == 1
+    assert {k: v for k, v in graph.counts().items() if v} == {"Entity": 1}
+    graph.apply(person("next"), 2)
+    assert (graph.applied_seq, graph.counts()["Entity"]) == (2, 2)
+    graph.close()
+
+
+def test_the_log_grows_with_commits_and_a_built_file_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "graph.kuzu"
+    graph = KuzuGraph(path)
+    empty = graph.log_bytes()
+    graph.apply(CHANGES, LAST)
+    assert graph.log_bytes() > empty
+    stored = rows(graph)
+    graph.close()
+    KuzuGraph.build(path, CHANGES, LAST)
+    built = KuzuGraph(path)
+    assert (rows(built), built.applied_seq, built.log_bytes()) == (stored, LAST, 0)
+    built.apply(person("after"), LAST + 1)
+    assert built.counts()["Entity"] == 3
+    built.close()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["graph.kuzu", "graph.kuzu.wal"]
+
+
+def test_a_log_left_without_its_file_is_not_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "graph.kuzu"
+    graph = KuzuGraph(path)
+    graph.apply(CHANGES, LAST)
+    graph.close()
+    path.unlink()
+    fresh = KuzuGraph(path)
+    assert fresh.applied_seq == 0
+    fresh.close()
+
+
+@pytest.mark.parametrize("content", [b"not a graph" * 1000, b"\0" * 8192, b""])
+def test_a_file_that_is_no_graph_is_reported_as_damaged(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "graph.kuzu"
+    path.write_bytes(content)
+    if content:
+        with pytest.raises(ProjectionDamagedError):
+            KuzuGraph(path)
+        assert not probe(path)
+    else:
+        KuzuGraph(path).close()
+
+
+def test_a_cut_off_checkpoint_is_reported_as_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "graph.kuzu"
+    KuzuGraph(path).close()
+    Path(f"{path}.shadow").write_bytes(b"x")
+    with pytest.raises(ProjectionDamagedError):
+        KuzuGraph(path)
+
+
+def test_another_schema_version_is_reported_as_damaged(tmp_path: Path) -> None:
+    import kuzu
+
+    path = tmp_path / "graph.kuzu"
+    database = kuzu.Database(str(path))
+    connection = kuzu.Connection(database)
+    connection.execute("CREATE NODE TABLE Meta (id STRING PRIMARY KEY, value STRING)")
+    connection.close()
+    database.close()
+    with pytest.raises(ProjectionDamagedError):
+        KuzuGraph(path)
+
+
+def test_a_probe_accepts_a_sound_file_and_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "graph.kuzu"
+    assert probe(path)
+    graph = KuzuGraph(path)
+    graph.apply(CHANGES, LAST)
+    graph.close()
+    before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+    assert probe(path)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
+
+
+def test_a_probe_survives_a_file_with_damaged_pages(tmp_path: Path) -> None:
+    path = tmp_path / "graph.kuzu"
+    KuzuGraph.build(path, CHANGES, LAST)
+    assert probe(path)
+    content = bytearray(path.read_bytes())
+    content[4096:] = bytes(len(content) - 4096)
+    path.write_bytes(content)
+    assert not probe(path)
+
+
+def test_a_probe_ends_at_its_time_out(tmp_path: Path) -> None:
+    path = tmp_path / "graph.kuzu"
+    KuzuGraph(path).close()
+    assert not probe(path, timeout=0.001)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from graphmem.store.graph.base import GraphChanges
+from graphmem.store.graph.kuzu_engine import KuzuGraph
+graph = KuzuGraph(Path(sys.argv[1]))
+seq = graph.applied_seq
+while True:
+    seq += 1
+    nodes = {f"e{seq}.{i}": {"seq": seq, "name": "x" * 500} for i in range(20)}
+    graph.apply(GraphChanges(nodes={"Entity": nodes}), seq)
+    print(seq, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_kill_loses_nothing_acknowledged_and_leaves_no_half_commit(tmp_path: Path) -> None:
+    path = tmp_path / "graph.kuzu"
+    for wait in (0.05, 0.11, 0.17, 0.23, 0.4):
+        command = [sys.executable, "-c", WRITER, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None and child.stdout.readline()
+            time.sleep(wait)
+            os.kill(child.pid, signal.SIGKILL)
+            acknowledged = [int(line) for line in child.stdout.read().split()]
+        assert probe(path)
+        graph = KuzuGraph(path)
+        assert graph.applied_seq >= max(acknowledged, default=1)
+        assert graph.counts()["Entity"] == 20 * graph.applied_seq
+        graph.close()
