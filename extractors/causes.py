@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from graphmem.extractors.claims import Claim, Reading, nominal_span
-from graphmem.extractors.clauses import Predication, is_able_only
+from graphmem.extractors.clauses import Predication, is_able_only, is_finite
 from graphmem.extractors.parse import Sentence, Word
 from graphmem.extractors.roles import Roles
-from graphmem.vocabulary import LinkKind, Modality, Polarity, StatementKind
+from graphmem.vocabulary import EntityType, LinkKind, Modality, Polarity, StatementKind
 
 CONNECTIVE_CONFIDENCE: Final = 0.9
 UNSURE_CONFIDENCE: Final = 0.5
@@ -114,6 +114,7 @@ class _SentenceCauses:
         yield from self._openers()
         yield from self._nouns()
         for claim in list(self.claims):
+            yield from self._named_reason(claim)
             for predication, roles in claim.predications:
                 yield from self._verb(claim, predication, roles)
 
@@ -212,7 +213,8 @@ class _SentenceCauses:
     def _adverbs(self) -> Iterator[Cause]:
         """ "X, so Y" and "X; therefore Y": the clause before and the clause behind."""
         for word in self.sentence.words[1:]:
-            if word.lower not in _ADVERBS | {"so"} or not self._joins(word):
+            result = self._is_result(word)
+            if not result and (word.lower not in _ADVERBS | {"so"} or not self._joins(word)):
                 continue
             left = [c for c in self.claims if c.clause and c.clause.words[-1].i < word.i]
             right = [c for c in self.claims if c.clause and c.clause.head.i > word.i]
@@ -221,7 +223,15 @@ class _SentenceCauses:
             cause = next((c for c in reversed(left) if c.clause and not c.clause.marker), left[-1])
             effect = right[0]
             if cause.modality not in _NO_CLAIM and effect.modality not in _NO_CLAIM:
-                yield self.make(LinkKind.CAUSES, cause, effect, word.lower)
+                connective = "as a result" if result else word.lower
+                yield self.make(LinkKind.CAUSES, cause, effect, connective)
+
+    def _is_result(self, word: Word) -> bool:
+        """ "...; as a result, ..." inside a sentence."""
+        before = self.sentence.before(word)
+        follows = [w.lower for w in self.sentence.words[word.i : word.i + 4]]
+        joined = before is not None and before.text in {",", ";", "and", "—"}
+        return joined and follows == ["as", "a", "result", ","]
 
     def _joins(self, word: Word) -> bool:
         before, after = self.sentence.before(word), self.sentence.after(word)
@@ -310,14 +320,22 @@ class _SentenceCauses:
                 return word
         return None
 
+    def _points(self, noun: Word) -> bool:
+        """ "This leak" is what the sentence before speaks of."""
+        article = self.sentence.child(noun, "det")
+        return article is not None and article.lower in _POINTERS | {"these", "those"}
+
     def _phrase(self, head: Word) -> Claim | None:
         """A noun phrase as a claim; a bare name or pronoun claims nothing."""
-        if head.tag in {"PRP", "DT", "WDT", "WP", "EX"}:
+        if head.tag in {"PRP", "DT", "WDT", "WP", "EX"} or self._points(head):
             return None
         start, end = nominal_span(self.sentence, head)
+        if not any(char.isalnum() for char in self.reading.passage.text[start:end]):
+            return None
         if head.mention >= 0:
             named = self.reading.names[head.mention]
-            if end - start <= named.size + 4:
+            happening = named.vote in {EntityType.TICKET, EntityType.EVENT}
+            if end - start <= named.size + 4 and not happening:
                 return None
         return self.reading.name_claim(self.number, head)
 
@@ -327,6 +345,9 @@ class _SentenceCauses:
         if kind is None or predication.polarity is Polarity.NEGATIVE:
             return
         if predication.modality in _NO_CLAIM or predication.blocked:
+            return
+        spoken = roles.obj if roles.passive else roles.subject
+        if spoken and not is_finite(self.sentence, verb, spoken):
             return
         back = verb.lemma == "result" and any(p == "from" for p, _ in roles.preps)
         causes = self._agents(claim, predication, roles)
@@ -340,6 +361,21 @@ class _SentenceCauses:
         for cause in causes:
             for effect in effects:
                 yield self.make(kind, cause, effect, connective, sure)
+
+    def _named_reason(self, claim: Claim) -> Iterator[Cause]:
+        """ "The reason for the outage was a full disk."""
+        predication, roles = claim.predications[0]
+        lead = next(iter(roles.subject), None)
+        asserted = predication.modality is Modality.ASSERTED
+        if predication.verb.lemma != "be" or lead is None or not roles.attribute or not asserted:
+            return
+        if lead.lemma not in {"reason", "cause"} or predication.polarity is Polarity.NEGATIVE:
+            return
+        for prep in self.sentence.children(lead, "prep"):
+            for noun in self.sentence.children(prep, "pobj"):
+                effect, cause = self._phrase(noun), self._phrase(roles.attribute[0])
+                if prep.lower in {"for", "of"} and cause is not None and effect is not None:
+                    yield self.make(LinkKind.CAUSES, cause, effect, f"{lead.lower} {prep.lower}")
 
     def _agents(self, claim: Claim, predication: Predication, roles: Roles) -> list[Claim]:
         clause = claim.clause
@@ -356,7 +392,7 @@ class _SentenceCauses:
         for word in roles.subject:
             if word.lower in {"which", "that"} and word.tag == "WDT":
                 found.append(self._relative(clause.head, above))
-            elif word.lower in _POINTERS:
+            elif word.lower in _POINTERS or self._points(word):
                 found.append(self.previous())
             else:
                 found.append(self._phrase(word))
@@ -376,7 +412,8 @@ class _SentenceCauses:
         if prep is not None:
             nouns = [noun for name, noun in roles.preps if name == prep]
             found = [self._phrase(noun) for noun in nouns]
-            return [each for each in found if each is not None]
+            if nouns or verb.lemma != "lead":
+                return [each for each in found if each is not None]
         inner = self.sentence.child(verb, "ccomp", "xcomp")
         if inner is not None and inner.i > verb.i:
             return [self._inner(inner, roles)]

@@ -59,7 +59,8 @@ def choice_of(
     if not taken:
         return None
     if lemma in {"take", "keep", "embed"} and not turned_down:
-        return None
+        named = [word for word in taken if word.mention >= 0]
+        return Choice("uses", named, []) if named and lemma != "take" else None
     return Choice(_predicate(predication, lemma, turned_down), taken, turned_down)
 
 
@@ -100,6 +101,13 @@ def _turned_down(
     return found
 
 
+def _is_bare_name(sentence: Sentence, word: Word) -> bool:
+    """ "over ladybug": one noun without an article, with nothing behind it that it modifies."""
+    after = sentence.after(word)
+    ends = after is None or after.tag in {"IN", ".", ",", ":", "CC"}
+    return ends and word.tag in {"NN", "NNP"} and word.text.isascii() and word.text.isalnum()
+
+
 def _names_after(sentence: Sentence, word: Word) -> list[Word]:
     """The name that follows, and names joined to it by commas, "and" or "or"."""
     found: list[Word] = []
@@ -108,6 +116,8 @@ def _names_after(sentence: Sentence, word: Word) -> list[Word]:
         if after.mention >= 0:
             if nxt is None or nxt.mention != after.mention:
                 found.append(after)
+        elif not found and after.i == word.i + 1 and _is_bare_name(sentence, after):
+            return [after]
         elif after.tag in {"DT", "CC"} or after.text == ",":
             continue
         elif found and after.is_verb:

@@ -99,6 +99,8 @@ def nominal_span(sentence: Sentence, head: Word) -> tuple[int, int]:
     """The phrase of a noun with its complements, without relative clauses."""
     skip: set[int] = set()
     for child in sentence.children(head, "relcl", "appos", "conj", "cc", "punct"):
+        if child.dep == "relcl" and any(c.lower == "to" for c in sentence.children(child, "aux")):
+            continue
         skip.update(word.i for word in sentence.subtree(child))
     inside = [word for word in sentence.subtree(head) if word.i not in skip]
     run = [word for word in inside if word.i <= head.i]

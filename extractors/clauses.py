@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -346,6 +347,8 @@ def _verb_modality(sentence: Sentence, clause: Clause, verb: Word, role: Passage
         if child.lower in w.HEDGES:
             return Modality.HEDGED
         match child.lower:
+            case "being":
+                return Modality.PLANNED
             case "would" | "'d":
                 return Modality.CONDITIONAL
             case "will" | "shall" | "'ll" | "wo":
@@ -365,6 +368,46 @@ def _promised(sentence: Sentence, clause: Clause, role: PassageRole) -> Modality
     if decides and subject is not None and subject.lower in w.FIRST_PLURAL:
         return Modality.ASSERTED
     return Modality.PLANNED
+
+
+def is_finite(sentence: Sentence, verb: Word, subjects: Sequence[Word]) -> bool:
+    """Whether the verb is really one that ``subjects`` are the subject of.
+
+    In headlines and commit subjects ("node: remove gc", "GitHub workflow security") the tagger
+    finds verbs that do not agree with their subject, and participles without an auxiliary.
+    """
+    if any(_colon_between(sentence, word, verb) for word in subjects):
+        return False
+    at = verb
+    for _ in range(4):
+        if sentence.child(at, "aux", "auxpass") is not None or at.dep != "conj":
+            break
+        if at.tag in {"VBZ", "VBD"}:
+            break
+        at = sentence.head(at)
+    helpers = [child.lower for child in sentence.children(at, "aux", "auxpass")]
+    match verb.tag:
+        case "VBZ" | "VBD":
+            return True
+        case "VBP":
+            return bool(helpers) or _is_plural(sentence, subjects)
+        case "VB":
+            return any(word != "to" for word in helpers) or not subjects
+        case "VBN" | "VBG":
+            return any(word != "to" for word in helpers)
+    return False
+
+
+def _colon_between(sentence: Sentence, word: Word, verb: Word) -> bool:
+    low, high = sorted((word.i, verb.i))
+    return any(between.text == ":" for between in sentence.words[low:high])
+
+
+def _is_plural(sentence: Sentence, subjects: Sequence[Word]) -> bool:
+    plural = {"we", "they", "you", "i", "us", "these", "those", "who", "which", "that"}
+    return len(subjects) != 1 or any(
+        word.lower in plural or word.tag in {"NNS", "NNPS"} for word in subjects
+    )
 
 
 def is_able_only(sentence: Sentence, verb: Word) -> bool:

@@ -43,8 +43,8 @@ def event_key(sentence: Sentence, claim: Predication, roles: Roles, members: fro
         parts.add(f"that:{_nested(sentence, inner)}")
     if not parts:
         return ""
-    head = verb_lemma(sentence, claim.verb)
-    key = "|".join([head, claim.polarity, claim.modality, *sorted(parts)])
+    lemma = verb_lemma(sentence, claim.verb)
+    key = "|".join([lemma, claim.polarity, claim.modality, *sorted(parts)])
     return key if len(key) <= MAX_KEY_CHARS else ""
 
 

@@ -39,7 +39,7 @@ _SHAPES: Final = re.compile(
     r")(?![A-Za-z0-9_])"
 )
 _NUMBERED: Final = re.compile(
-    r"(?<![A-Za-z0-9_.'’/-])(?P<words>(?:[^\W\d_a-zß-ÿ][\w’-]{1,30} ){1,4})"
+    r"(?<![A-Za-z0-9_.'’/-])(?P<words>(?:[^\W\d_a-zß-ÿ](?:[\w’-]|\.(?=\w)){1,30} ){1,4})"
     r"(?P<number>\d+(?:\.\d+){0,4}[a-z]?|[B-HJ-Z]|A(?= (?:and|is|was|has|lists|or)\b))"
     r"(?![A-Za-z0-9_%°€$]|[.,:-]\d|-[A-Za-z]|'s?\d)"
 )
@@ -47,6 +47,9 @@ _ISO_DATE: Final = re.compile(r"(?<![\w-])\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d
 _VALUE: Final = re.compile(
     r"\b(?:version|firmware|release|build|revision|schema|protocol|driver|kernel) "
     r"v?\d+(?:\.\d+){0,4}(?![\w%]|\.\d)"
+)
+_LOWER_VERSION: Final = re.compile(
+    r"(?<![\w.@/-])(?P<word>[a-z][\w-]{2,30}) \d+\.\d+\.\d+(?:-[a-z0-9.]{1,20})?(?![\w-]|\.\d)"
 )
 _WIKI: Final = re.compile(
     r"\[\[[ \t]?(?P<name>[^\s\[\]|#](?:[^\[\]|#\n]{0,198}[^\s\[\]|#])?)[ \t]?"
@@ -115,9 +118,13 @@ def find_shape_names(text: str, masked: Sequence[tuple[int, int]]) -> list[Shape
         _add(taken, free, _ticked(text, found.start(), found.end()))
     for found in _WIKI.finditer(text):
         _add(taken, free, _wiki(found))
-    for part, pattern in (("date", _ISO_DATE), ("value", _VALUE)):
-        for found in pattern.finditer(text):
-            _add(taken, free, ShapeName(*found.span(), *found.span(), None, part))
+    for found in _ISO_DATE.finditer(text):
+        _add(taken, free, ShapeName(*found.span(), *found.span(), None, "date"))
+    for found in _VALUE.finditer(text):
+        _add(taken, free, ShapeName(*found.span(), *found.span(), None, "value"))
+    for found in _LOWER_VERSION.finditer(text):
+        if not found["word"].endswith(("ed", "ing")) and found["word"] not in NOT_A_NAME:
+            _add(taken, free, ShapeName(*found.span(), *found.span()))
     for found in _NUMBERED.finditer(text):
         _add(taken, free, _numbered(text, found))
     for found in _SHAPES.finditer(text):

@@ -73,6 +73,8 @@ def _stand_in_length(sentence: Sentence, offsets: list[int], last: Word) -> int:
 
 def _lost_verb(sentence: Sentence) -> Word | None:
     """The word in -s that should be the verb: a noun to the parser, right after a name."""
+    if sentence.words[-1].text not in {".", "!"}:
+        return None
     for word in sentence.words[1:-1]:
         if word.tag not in {"NNS", "NN", "NNPS", "NNP"} or not word.text.islower():
             continue
@@ -80,7 +82,9 @@ def _lost_verb(sentence: Sentence) -> Word | None:
         if not word.lower.endswith("s") or word.name >= 0 or not before.is_proper:
             continue
         verbs = [w for w in sentence.words if w.tag in {"VBD", "VBP", "VBZ", "MD"}]
-        if not verbs or (word.dep in {"nsubj", "compound"} and verbs[0].i == word.i + 1):
+        people = word.lower.endswith(("ers", "ors"))
+        swapped = word.dep in {"nsubj", "compound"} and verbs and verbs[0].i == word.i + 1
+        if not verbs or (swapped and not people):
             return word
     return None
 

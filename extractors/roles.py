@@ -110,11 +110,18 @@ def conjuncts(sentence: Sentence, word: Word) -> list[Word]:
     at = word
     for _ in range(8):
         nexts = [c for c in sentence.children(at, "conj") if not c.is_verb or c.name >= 0]
+        nexts = nexts or [c for c in sentence.children(at, "appos") if _is_listed(sentence, c)]
         if not nexts:
             break
         found.extend(nexts)
         at = nexts[-1]
     return found
+
+
+def _is_listed(sentence: Sentence, word: Word) -> bool:
+    """The middle of "A, B and C", which the parser takes for an apposition."""
+    joint = sentence.child(word, "cc")
+    return word.mention >= 0 and joint is not None and joint.lower == "and"
 
 
 def is_alternative(sentence: Sentence, word: Word) -> bool:
@@ -124,6 +131,7 @@ def is_alternative(sentence: Sentence, word: Word) -> bool:
         child.lower in {"or", "nor", "but", "not"}
         for each in around
         for child in sentence.children(each, "cc", "neg", "preconj")
+        if child.lower != "not" or child.i < each.i or each is not word
     )
 
 

@@ -11,12 +11,27 @@ from graphmem.extractors import words as w
 from graphmem.extractors.antecedents import person_before, thing_before
 from graphmem.extractors.choices import Choice, choice_of, verb_of_choice
 from graphmem.extractors.claims import Claim, Reading
-from graphmem.extractors.clauses import Clause, Predication, is_able_only, predications_of
+from graphmem.extractors.clauses import (
+    Clause,
+    Predication,
+    is_able_only,
+    is_finite,
+    marker_of,
+    predications_of,
+)
 from graphmem.extractors.event_keys import verb_lemma
 from graphmem.extractors.parse import Sentence, Word
 from graphmem.extractors.roles import Roles, is_alternative, is_vague, phrase, roles_of
 from graphmem.model.extraction import LiteralTerm, MentionTerm, NamedTerm, ProjectTerm, Term
-from graphmem.vocabulary import PREDICATES, EntityType, Modality, PassageRole, Polarity, canonical
+from graphmem.vocabulary import (
+    PREDICATES,
+    EntityType,
+    Modality,
+    PassageRole,
+    Polarity,
+    SourceKind,
+    canonical,
+)
 
 MAX_LITERAL_WORDS: Final = 8
 TRIPLE_CONFIDENCE: Final = 0.9
@@ -57,7 +72,7 @@ def triples_of(readings: list[Reading], claim: Claim) -> list[Triple]:
         return []
     found: list[Triple] = []
     for predication, roles in claim.predications:
-        if not predication.blocked and not is_able_only(sentence, predication.verb):
+        if _is_claimed(reading, claim, sentence, predication, roles):
             found += _Rules(readings, claim, sentence, predication, roles).all()
     for word in claim.clause.words:
         if word.dep == "appos":
@@ -65,6 +80,28 @@ def triples_of(readings: list[Reading], claim: Claim) -> list[Triple]:
         if word.dep == "relcl" and word.is_verb:
             found += _relative(readings, claim, sentence, word)
     return _unique(found)
+
+
+def _is_claimed(
+    reading: Reading, claim: Claim, sentence: Sentence, predication: Predication, roles: Roles
+) -> bool:
+    """Not a mere ability, an order to somebody, or what holds only at certain times."""
+    verb = predication.verb
+    if predication.blocked or is_able_only(sentence, verb):
+        return False
+    assert claim.clause is not None
+    spoken = roles.obj if roles.passive else roles.subject
+    if predication.holder is verb and not is_finite(sentence, verb, spoken):
+        return False
+    at_times = any(
+        marker_of(sentence, child) in {"when", "whenever"}
+        for child in sentence.children(claim.clause.head, "advcl")
+    )
+    if at_times and verb.tag in {"VBZ", "VBP"}:
+        return False
+    order = predication.holder.tag == "VB" and not roles.subject and not roles.passive
+    done = reading.passage.kind is SourceKind.COMMIT
+    return not order or done or reading.passage.role is PassageRole.DECISION
 
 
 def _unique(found: list[Triple]) -> list[Triple]:
@@ -105,6 +142,8 @@ def _apposition(
     noun = sentence.head(word)
     article = sentence.child(word, "det")
     if noun.mention < 0 or word.mention >= 0 or article is None or article.lower not in {"a", "an"}:
+        return []
+    if noun.dep == "conj" or sentence.child(noun, "conj", "cc") or sentence.child(word, "cc"):
         return []
     predication, roles = claim.predications[0]
     rules = _Rules(readings, claim, sentence, predication, roles)
@@ -186,7 +225,9 @@ class _Rules:
             return self.make(target, turned, subject)
         if lemma == "replace" and isinstance(subject, ProjectTerm):
             return None
-        return self.make(subject, canonical(lemma), target)
+        person = isinstance(subject, NamedTerm | MentionTerm) and self._is_chooser(subject)
+        plain = person and lemma.startswith("move_")
+        return self.make(subject, lemma if plain else canonical(lemma), target)
 
     def _moved(self) -> Iterator[Triple | None]:
         """ "We moved Atlas to Fly": what was moved is now there."""
@@ -209,8 +250,12 @@ class _Rules:
                 if not is_alternative(self.sentence, word):
                     yield self.make(subject, choice.predicate, self.object_term(word))
             if self.predication.polarity is Polarity.POSITIVE and self._is_chooser(subject):
+                named = all(word.mention >= 0 for word in choice.taken)
                 for word in choice.rejected:
-                    yield self.make(subject, "rejected", self.name_term(word))
+                    loser: Term | None = self.name_term(word)
+                    if word.mention < 0 and word.name < 0 and named:
+                        loser = NamedTerm(word.text)
+                    yield self.make(subject, "rejected", loser)
 
     def _is_chooser(self, subject: Term | None) -> bool:
         """Only people and the project reject things; "Kuzu uses A instead of B" rejects nothing."""
@@ -305,9 +350,12 @@ class _Rules:
         """The mention that ``word`` heads, also behind "the ... database"."""
         if any(child.lower in _INDEFINITE for child in self.sentence.children(word, "det", "neg")):
             return None
-        if word.mention >= 0:
-            return MentionTerm(word.mention) if not self._is_part(word) else None
+        if word.text.startswith("http"):
+            return None
         article = self.sentence.child(word, "det")
+        if word.mention >= 0:
+            common = article is not None and self._is_common(word, article)
+            return None if common or self._is_part(word) else MentionTerm(word.mention)
         names = [
             c for c in self.sentence.children(word, "compound", "nmod", "appos") if c.mention >= 0
         ]
@@ -315,6 +363,11 @@ class _Rules:
         if word.lower in w.CLASS_NOUNS and one and article is not None and article.lower == "the":
             return MentionTerm(names[0].mention)
         return None
+
+    def _is_common(self, word: Word, article: Word) -> bool:
+        """ "A Kuzu" and "the API" are kinds of things, not one thing with that name."""
+        acronym = word.text.isupper() and word.text.isalpha() and len(word.text) <= 5
+        return article.lower in {"a", "an"} or (article.lower == "the" and acronym)
 
     def _is_part(self, word: Word) -> bool:
         """A word inside a name that goes on behind it, or a counted name, is not the name."""
@@ -372,7 +425,7 @@ class _Rules:
         over = self.verb.tag == "VBD" and predicate in _STATE_PAST and start is None and end is None
         if over:
             return None
-        if isinstance(subject, NamedTerm):
+        if isinstance(subject, NamedTerm) or isinstance(target, NamedTerm):
             confidence = min(confidence, RESOLVED_CONFIDENCE)
         return Triple(
             self.claim,

@@ -24,7 +24,7 @@ _GAPS: Final = re.compile(
     re.DOTALL,
 )
 _LINK: Final = re.compile(r"(!?\[)([^\[\]\n]{1,200})(\]\([^()\s]{1,500}\))")
-_FENCE: Final = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
+_FENCE: Final = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _PREFIX: Final = re.compile(
     r"[ \t]*(?P<quote>(?:>[ \t]?)+)?[ \t]*(?P<head>\#{1,6}[ \t]+)?"
     r"(?P<bullet>(?:[-*+]|\d{1,3}[.)])[ \t]+)?"

@@ -30,7 +30,10 @@ NOT_A_NAME: Final = CALENDAR | _words(
     "we were what when where whether which while who whose why will with within without would yes "
     "yesterday yet you your return drop add keep take run read write wait set allow cut limit try "
     "give get make call send show see reduce remove raise open close retry print fetch load store "
-    "test delete insert noted thanks done ok okay hello hi please sorry sure let note nothing "
+    "fix ignore split replace bump update unset prevent build rename move merge revert improve "
+    "handle refactor clean document upgrade downgrade install use using "
+    "gb mb kb tb ghz mhz version step figure table section chapter test delete insert noted "
+    "thanks done ok okay hello hi please sorry sure let note nothing "
     "something everything exactly nearly almost roughly under over increase decrease support check"
 )
 
@@ -58,7 +61,7 @@ TEAM_NOUNS: Final = _words("team project")
 # Nouns that name the class of the name before them: "the Kuzu database" is Kuzu.
 CLASS_NOUNS: Final = _words(
     "app application cli company compiler crate database engine extension firm framework gem "
-    "language library model module package pipeline platform plugin project protocol repo "
+    "language library module package pipeline platform plugin project protocol repo "
     "repository runtime server service tool toolkit team"
 )
 
@@ -85,7 +88,7 @@ NEGATING: Final = _words("fail refuse decline")
 ENDING: Final = _words("stop cease quit use")
 
 HEDGES: Final = _words(
-    "may might could perhaps maybe probably possibly likely presumably supposedly"
+    "almost nearly may might could perhaps maybe probably possibly likely presumably supposedly"
 )
 NEGATIONS: Final = _words("not n't never no nobody nothing none neither nor hardly")
 

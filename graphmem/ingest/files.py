@@ -72,8 +72,7 @@ def load_file(path: Path, root: Path, base: Path) -> RawFile:
     """The bytes of a regular file below the root; raises ReadError."""
     try:
         real = path.resolve(strict=True)
-        home = root.resolve()
-        if real != home and home not in real.parents:
+        if not real.is_relative_to(root) and not real.is_relative_to(root.resolve()):
             raise ReadError(f"leads outside its root {root}", path=str(path))
         found = real.stat()
         if not stat.S_ISREG(found.st_mode):
@@ -93,8 +92,8 @@ def load_file(path: Path, root: Path, base: Path) -> RawFile:
 
 def uri_of(path: Path, base: Path) -> str:
     """The path below the base with forward slashes; bytes that are no UTF-8 stand escaped."""
-    name = path.relative_to(base) if path.is_relative_to(base) else path
-    return os.fsencode(name.as_posix()).decode("utf-8", "backslashreplace")
+    name = path.as_posix().removeprefix(base.as_posix().rstrip("/") + "/")
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def parse_file(raw: RawFile, project: str, zone: tzinfo = UTC) -> ReadDocument:

@@ -131,7 +131,7 @@ def _authored(front: FrontMatter, text: str, zone: tzinfo) -> datetime | None:
 
 def _sections(text: str, front: FrontMatter, blocks: _Blocks, title: str) -> Iterator[Section]:
     body = text[front.body_start :]
-    if front.body_start and (not body.strip() or set(map(str.lower, front.values)) - KNOWN_KEYS):
+    if front.body_start and (not body.strip() or _is_worth_finding(front, text)):
         span = ((0, front.body_start),)
         yield Section(text[: front.body_start], 0, 1, role=PassageRole.CODE, masked=span)
     lines = _line_starts(body)
@@ -150,6 +150,12 @@ def _sections(text: str, front: FrontMatter, blocks: _Blocks, title: str) -> Ite
                 path,
                 masked=clip_spans(near, start, end),
             )
+
+
+def _is_worth_finding(front: FrontMatter, text: str) -> bool:
+    """Whether front matter says more than title, date and tags, or quotes another record."""
+    has_reference = re.search("supersed|replace", text[: front.body_start], re.IGNORECASE)
+    return bool(has_reference or set(map(str.lower, front.values)) - KNOWN_KEYS)
 
 
 def _line_starts(body: str) -> list[int]:

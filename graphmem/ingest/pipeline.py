@@ -141,7 +141,7 @@ class Ingestor:
 
     def _read(self, run: _Run, scans: Sequence[tuple[Path, Root]]) -> IngestReport:
         roots = self._store.view().roots()
-        found = scan(scans, roots)
+        found = scan(scans, roots, _single_files(run.sources.values(), roots))
         run.problems += found.problems
         run.total = len(found.jobs)
         for job in found.jobs:
@@ -318,6 +318,16 @@ class Ingestor:
             warnings=tuple(run.warnings),
             seconds=perf_counter() - run.started,
         )
+
+
+def _single_files(sources: Iterable[Source], roots: Sequence[Root]) -> frozenset[str]:
+    """The roots that are one file: their only source is named like the root."""
+    names = {root.id: Path(root.path).name for root in roots}
+    uris: dict[str, list[str]] = {}
+    for source in sources:
+        if source.root_id in names:
+            uris.setdefault(source.root_id, []).append(Path(source.uri).name)
+    return frozenset(ident for ident, found in uris.items() if found == [names[ident]])
 
 
 def _parts(sources: Iterable[Source]) -> set[str]:

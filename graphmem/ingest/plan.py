@@ -167,6 +167,7 @@ def plan_batch(
     states, gone, back = _states(view, drafts, now)
     links = _derived_links(view, drafts, assembled.bundles, records, gone, back)
     plan.operations += [*links, *states]
+    plan.counts["links"] += sum(link.after is not None for link in links)
     return plan
 
 

@@ -150,6 +150,7 @@ def witness_span(text: str, reference: str) -> tuple[int, int] | None:
 
 
 def _clauses(text: str) -> Iterator[tuple[str, int, int]]:
+    text = _LINK_TEXT.sub(lambda found: " " * len(found[0]), text)
     opened = list(_CLAUSE.finditer(text))
     for at, found in enumerate(opened):
         limit = opened[at + 1].start() if at + 1 < len(opened) else len(text)

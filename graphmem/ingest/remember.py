@@ -6,6 +6,7 @@ extractor as well.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import Final
 from graphmem.embed.base import Embedder
 from graphmem.errors import ConflictError, InvalidInputError
 from graphmem.ingest.assemble import Assembled, Layer, PassageInfo, assemble
-from graphmem.ingest.chunk import MAX_PASSAGE_CHARS, Piece
+from graphmem.ingest.chunk import MAX_PASSAGE_CHARS, Piece, cut
 from graphmem.ingest.document import ReadDocument, Section
 from graphmem.ingest.inputs import CauseInput, FactInput
 from graphmem.ingest.pipeline import MAX_ATTEMPTS, try_embed
@@ -120,11 +121,13 @@ class _Call:
     def extractor(self) -> str:
         return "owner" if self.origin is Origin.OWNER else "agent"
 
-    @property
-    def phrases(self) -> list[str]:
-        """The words of all causes and effects, trimmed, in order."""
-        pairs = [phrase for each in self.causes for phrase in (each.cause, each.effect)]
-        return [phrase.strip() for phrase in (*self.because, *pairs)]
+    def missing(self, passages: Sequence[str]) -> list[str]:
+        """The words of causes and effects that stand in none of the passages, in order."""
+        pairs = [(each.cause.strip(), each.effect.strip()) for each in self.causes]
+        sound = [pair for pair in pairs if all(pair) and pair[0] != pair[1]]
+        phrases = [*map(str.strip, self.because), *(each for pair in sound for each in pair)]
+        wanted = [each for each in phrases if 0 < len(each) <= MAX_PASSAGE_CHARS]
+        return [each for each in wanted if all(_place(each, text) is None for text in passages)]
 
 
 def _check(text: str, items: int, project: str) -> None:
@@ -178,7 +181,8 @@ def _draft(call: _Call, previous: Source | None, embedder: Embedder | None, view
     Phrases of an earlier call about the same text stay where they are.
     """
     sections = [Section(call.text, 0, 1)]
-    extra = [phrase for phrase in call.phrases if phrase and phrase not in call.text]
+    count = embedder.count_tokens if embedder is not None and embedder.dimension else None
+    extra = call.missing([call.text[start:end] for start, end in cut(call.text, count)])
     if previous is not None:
         old = view.bundles([ref.passage_id for ref in previous.layout])
         texts = [
@@ -188,7 +192,7 @@ def _draft(call: _Call, previous: Source | None, embedder: Embedder | None, view
         ]
         extra = [*texts, *extra]
     at, line = len(call.text) + 1, call.text.count("\n") + 2
-    for phrase in dict.fromkeys(each for each in extra if len(each) <= MAX_PASSAGE_CHARS):
+    for phrase in dict.fromkeys(extra):
         sections.append(Section(phrase, at, line))
         at, line = at + len(phrase) + 1, line + phrase.count("\n") + 1
     document = ReadDocument(
@@ -199,7 +203,6 @@ def _draft(call: _Call, previous: Source | None, embedder: Embedder | None, view
         content_hash=digest(call.text),
         sections=tuple(sections),
     )
-    count = embedder.count_tokens if embedder is not None and embedder.dimension else None
     return draft_of(document, previous=previous, origin=call.origin, count_tokens=count)
 
 
@@ -305,6 +308,8 @@ def _cause(
 ) -> tuple[int, int] | Refusal:
     """Adds a causal candidate; gives its place, or why there is none."""
     ends: list[StatementRef] = []
+    if not cause.strip() or (effect is not None and not effect.strip()):
+        return Refusal.EMPTY
     for phrase in (cause, effect):
         if phrase is None:
             at, found = _main(pieces, extracted)
@@ -317,8 +322,9 @@ def _cause(
             builders[at].statements.append(found)
         ends.append(StatementRef(at, builders[at].statements.index(found)))
     at = ends[0].passage
-    said = builders[at].statements[ends[0].statement]
-    candidate = CausalCandidate(kind, ends[0], ends[1], at, said.start, said.end)
+    said = [builders[ref.passage].statements[ref.statement] for ref in ends if ref.passage == at]
+    start, end = min(each.start for each in said), max(each.end for each in said)
+    candidate = CausalCandidate(kind, ends[0], ends[1], at, start, end)
     builders[at].causes.append(candidate)
     return at, len(builders[at].causes) - 1
 
@@ -327,12 +333,10 @@ def _find(
     phrase: str, pieces: Sequence[Piece], extracted: Extracted
 ) -> tuple[int, StatementCandidate] | Refusal:
     """The claim that a phrase makes: the extractor's own inside the phrase, else the phrase."""
-    if not phrase:
-        return Refusal.EMPTY
     for at, piece in enumerate(pieces):
-        start = piece.text.find(phrase)
-        if start >= 0:
-            end = start + len(phrase)
+        place = _place(phrase, piece.text)
+        if place is not None:
+            start, end = place
             inside = [
                 each
                 for each in extracted.layer.extractions[at].statements
@@ -343,6 +347,13 @@ def _find(
             )
             return at, longest or StatementCandidate(start, end, StatementKind.FACT)
     return Refusal.TOO_LONG
+
+
+def _place(phrase: str, text: str) -> tuple[int, int] | None:
+    """Where a phrase stands in a text, whatever its case and final mark."""
+    words = phrase.rstrip(" .!?;,")
+    found = re.search(re.escape(words), text, re.IGNORECASE) if words else None
+    return found.span() if found else None
 
 
 def _main(pieces: Sequence[Piece], extracted: Extracted) -> tuple[int, StatementCandidate]:

@@ -98,19 +98,35 @@ def owner(path: Path, roots: Sequence[Root]) -> Root | None:
     return max(holding, key=lambda root: len(root.path), default=None)
 
 
-def scan(scans: Sequence[tuple[Path, Root]], roots: Sequence[Root]) -> Scan:
-    """Walks the paths; each file is listed once, under the deepest root that holds it."""
+def scan(
+    scans: Sequence[tuple[Path, Root]],
+    roots: Sequence[Root],
+    single: frozenset[str] = frozenset(),
+) -> Scan:
+    """Walks the paths; each file is listed once, under the deepest root that holds it.
+
+    ``single`` are the ids of roots that are one file: when only the file is gone the scan is
+    complete, while a folder that is gone may be a disk that is not mounted.
+    """
     jobs: dict[Path, Job] = {}
     complete: set[str] = set()
     problems: list[Problem] = []
     projects: dict[str, Project] = {}
+    own_files = {each.path for each in roots}
     for path, root in scans:
+        holders: dict[Path, Root] = {}
+        if root.id in single and not path.exists() and path.parent.is_dir():
+            complete.add(root.id)
+            continue
         walked = walk(path, root.pattern, root.ignore)
         problems += walked.problems
         if path.as_posix() == root.path and not walked.problems:
             complete.add(root.id)
         for file in walked.files:
-            holder = owner(file, roots) or root
+            place = file if file.as_posix() in own_files else file.parent
+            if place not in holders:
+                holders[place] = owner(place, roots) or root
+            holder = holders[place]
             if holder.id not in projects:
                 projects[holder.id] = project_of(holder)
             jobs.setdefault(file, Job(file, holder, projects[holder.id]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,7 +138,9 @@ def _better(new: Walked, old: Walked) -> bool:
     return new.score > old.score or (new.score == old.score and len(new.path) > len(old.path) == 0)
 
 
-def similarity_of(question: Question) -> object:
+def similarity_of(
+    question: Question,
+) -> Callable[[NDArray[np.int32]], NDArray[np.float64]]:
     """A function of node handles: the cosine of each node's passage; 0 for entities."""
 
     def similarity(nodes: NDArray[np.int32]) -> NDArray[np.float64]:

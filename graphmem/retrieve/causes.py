@@ -13,7 +13,7 @@ from graphmem.model.results import CausalEdge, CausalResult
 from graphmem.model.scope import EVERYTHING, Scope
 from graphmem.resolve import parse_id
 from graphmem.retrieve.anchors import find_anchors, sentence_of
-from graphmem.retrieve.context import Question, Reading, read_passages
+from graphmem.retrieve.context import Question, Reading, printable, read_passages
 from graphmem.retrieve.kg import find_entities
 from graphmem.retrieve.retriever import Retriever
 from graphmem.retrieve.trace import Tracer, tracer
@@ -62,7 +62,8 @@ def find_causal_links(
     if not id_or_question.strip():
         raise UsageError("an id or a question is needed")
     depth, limit = min(depth, MAX_DEPTH), min(limit, DEFAULT_LIMIT)
-    starts, note = _starts(view, retriever, id_or_question.strip(), scope, direction)
+    asked = printable(id_or_question.strip())
+    starts, note = _starts(view, retriever, asked, scope, direction)
     edges, total = _edges(view, starts, direction, depth, limit, scope)
     kept = _fitting(edges)
     if starts and not edges:
@@ -74,7 +75,7 @@ def find_causal_links(
     elif any(edge.depth > 1 for edge in kept):
         note = f"{note}; {_BEYOND}" if note else _BEYOND
     return CausalResult(
-        question=id_or_question,
+        question=asked,
         starts=tuple(starts),
         direction=direction,
         depth=depth,

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,27 @@ from graphmem.retrieve.linking import Linked
 from graphmem.retrieve.recipes import Plan, Recipe
 from graphmem.retrieve.windows import Window
 from graphmem.store.protocols import GraphAdjacency, View
-from graphmem.text import Term, escape, query_terms, stem, tokenize
+from graphmem.text import (
+    Column,
+    Term,
+    escape,
+    match_expression,
+    query_terms,
+    stem,
+    tokenize,
+)
 from graphmem.text.stopwords import STOP_WORDS
 from graphmem.traversal import Path
-from graphmem.vocabulary import Lane
+from graphmem.vocabulary import Audience, Intent, Lane, Origin
 
+# Texts whose keys are remembered: tokenizing takes 0.2 ms per passage, a question reads about 100.
+HELD_CACHE = 4096
+# Stems that beside a time only say that something is wanted: "what did we discuss in May?"
+EVENT_WORDS = frozenset(
+    "happen discuss chang decid decis do done work talk note learn event go record news".split()
+)
+# Hits counted for a word's frequency under a narrow scope; beyond, all words are just common.
+FREQUENCY_CAP = 1000
 # "don't", "we're": no content, and rare enough to look telling.
 _CONTRACTED = re.compile(r"\w+(?:n't|'(?:re|ve|ll|d|m|s))").fullmatch
 
@@ -58,8 +74,10 @@ class Question:
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """What is searched for; the same for every lane."""
-        return query_terms(self.text)
+        """What is searched for: all terms, but not those of the time window while others remain."""
+        terms = query_terms(self.text)
+        timed = {term.token for term in query_terms(self.window.text)} if self.window else set()
+        return tuple(term for term in terms if term.token not in timed) or terms
 
     @cached_property
     def adjacency(self) -> GraphAdjacency:
@@ -69,19 +87,44 @@ class Question:
     @cached_property
     def wanted(self) -> Mapping[str, float]:
         """The question's content words, as `content_keys` gives them, with how telling each is."""
-        keys = content_keys(self.text)
-        frequency = self.view.document_frequency([escape(key) for key in keys])
+        keys = self._content()
+        frequency = self.frequency([escape(key) for key in keys])
         total = max(self.view.counts(self.scope).get("passages", 0), 1)
-        return {key: math.log(1.0 + total / (0.5 + frequency.get(escape(key), 0))) for key in keys}
+        return {key: math.log(1.0 + total / (0.5 + frequency[escape(key)])) for key in keys}
+
+    def _content(self) -> list[str]:
+        """The words that say what is asked about, without those that say what is wanted of it.
+
+        Cues of WHY, WHEN and "tell me about" go, and beside a time its words and "what happened".
+        """
+        keys = content_keys(self.text)
+        spoken = set(content_keys(self.window.text)) | EVENT_WORDS if self.window else set()
+        for cue in self.guess.cues:
+            if self.guess.intent in (Intent.WHY, Intent.WHEN) or cue.endswith("about"):
+                spoken |= set(content_keys(cue))
+        kept = [key for key in keys if key not in spoken]
+        return kept if kept or self.window else list(keys)
+
+    def frequency(self, tokens: Sequence[str]) -> Mapping[str, int]:
+        """In how many passages that this reader may see each index token stands.
+
+        Under a narrower scope than the whole vault the index's own count would tell of passages
+        that the scope hides, so hits are counted, up to ``FREQUENCY_CAP``.
+        """
+        if is_whole(self.scope):
+            known = self.view.document_frequency(tokens)
+            return {token: known.get(token, 0) for token in tokens}
+        counted = {}
+        for token in dict.fromkeys(tokens):
+            match = match_expression([Term(token, token, tuple(Column))])
+            counted[token] = len(self.view.lexical(match, FREQUENCY_CAP, self.scope))
+        return counted
 
     def coverage(self, text: str) -> float:
         """How much of the question's content a text holds, weighted by rarity: 0..1."""
-        return self.coverage_of(content_keys(text))
-
-    def coverage_of(self, keys: Iterable[str]) -> float:
-        """As `coverage`, for keys made before."""
         total = sum(self.wanted.values())
-        return sum(self.wanted.get(key, 0.0) for key in set(keys)) / total if total else 0.0
+        held = held_keys(text)
+        return sum(v for key, v in self.wanted.items() if key in held) / total if total else 0.0
 
     @cached_property
     def _cosines(self) -> dict[str, float]:
@@ -115,6 +158,24 @@ def read_passages(view: View, ids: Iterable[str], scope: Scope) -> Reading:
     return Reading(passages, view.statements_of(list(passages), scope))
 
 
+def is_whole(scope: Scope) -> bool:
+    """Whether a scope leaves out nothing by project, audience or origin."""
+    return (
+        scope.projects is None
+        and scope.audiences == frozenset(Audience)
+        and scope.origins == frozenset(Origin)
+    )
+
+
+def printable(text: str) -> str:
+    """The text with lone surrogates replaced, so that every reply can be encoded.
+
+    >>> printable("why \\ud800")
+    'why ?'
+    """
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def content_keys(text: str) -> tuple[str, ...]:
     """What a text is about: stems of its words, identifiers whole, no stop words, no repeats.
 
@@ -125,3 +186,10 @@ def content_keys(text: str) -> tuple[str, ...]:
     words = [word for word in tokens.whole if word not in STOP_WORDS and not _CONTRACTED(word)]
     keys = [stem(word) if word.isascii() and word.isalpha() else word for word in words]
     return tuple(dict.fromkeys([*keys, *tokens.stem]))
+
+
+@lru_cache(maxsize=HELD_CACHE)
+def held_keys(text: str) -> frozenset[str]:
+    """All keys a text can answer to: its words, their stems, and the parts of its identifiers."""
+    tokens = tokenize(text)
+    return frozenset((*map(stem, tokens.whole), *tokens.whole, *tokens.stem, *tokens.split))

@@ -39,10 +39,10 @@ STATED = 0.75
 # States looked at: enough for five hops from ten anchors, a bound for hubs.
 MAX_STATES = 600
 # Anchor statements weaker than this share of the best are not what the question asks about.
-ANCHOR_SHARE = 0.5
+ANCHOR_SHARE = 0.6
 MAX_ANCHORS = 12
 # A chain weaker than this is no reason to reorder; the best chains within the share come first.
-MIN_STRENGTH = 0.3
+MIN_STRENGTH = 0.45
 SHARE_OF_BEST = 0.8
 
 

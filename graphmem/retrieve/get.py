@@ -17,6 +17,7 @@ from graphmem.model.ids import (
 from graphmem.model.items import EntityObject, Fact
 from graphmem.model.results import GetResult, GotItem
 from graphmem.model.scope import Scope
+from graphmem.retrieve.context import printable
 from graphmem.retrieve.kg import entity_names, entity_type
 from graphmem.retrieve.places import places
 from graphmem.store.protocols import View
@@ -33,7 +34,7 @@ def get(view: View, ids: Sequence[str], *, scope: Scope) -> GetResult:
 
     A merged entity's id opens the entity it is read as. Raises UsageError for no ids or too many.
     """
-    wanted = list(dict.fromkeys(item.strip() for item in ids))
+    wanted = list(dict.fromkeys(printable(item.strip()) for item in ids))
     if not wanted or len(wanted) > MAX_IDS:
         raise UsageError(f"give 1 to {MAX_IDS} ids, not {len(wanted)}")
     by_prefix: dict[str, list[str]] = {}

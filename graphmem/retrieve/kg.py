@@ -11,6 +11,7 @@ from graphmem.model.results import EntityView, EvidenceView, FactView, KgResult
 from graphmem.model.scope import Scope
 from graphmem.resolve import digit_signature, name_key, parse_id
 from graphmem.retrieve.closing import Interval, close
+from graphmem.retrieve.context import printable
 from graphmem.retrieve.places import Places, places
 from graphmem.store.protocols import View
 from graphmem.text import fold
@@ -51,12 +52,13 @@ def kg_query(
         raise UsageError(f"limit is {limit}: it must be at least 1")
     if not name_or_id.strip():
         raise UsageError("a name or an entity id is needed")
-    matched_by, ids, suggestions = _find(view, name_or_id.strip(), scope)
+    asked = printable(name_or_id.strip())
+    matched_by, ids, suggestions = _find(view, asked, scope)
     moment = scope.as_of or now
     found = [_facts(view, entity_id, scope, moment) for entity_id in ids]
     entities, truncated = _page(view, ids, found, scope, min(limit, MAX_LIMIT), cursor)
     return KgResult(
-        query=name_or_id,
+        query=asked,
         matched_by=matched_by,
         seq=view.seq,
         as_of=scope.as_of,

@@ -143,12 +143,12 @@ def _lanes(
 
 
 # Weights of fusion per intent. No weight is zero: a question under the wrong label must still find
-# what another lane knows (BR-15).
+# what another lane knows (BR-15). The time lane only speaks when the question names a time.
 _DEFAULT: dict[Intent, Plan] = {
-    Intent.WHY: Plan(_lanes(1.0, 0.7, 0.2, 0.3, 0.5, 0.4), _BACK, _BACK_PATHS, 5),
-    Intent.WHEN: Plan(_lanes(1.0, 0.7, 0.3, 0.6, 0.3, 0.2), _WHEN, _WHEN_PATHS, 3),
-    Intent.ENTITY: Plan(_lanes(1.0, 0.6, 0.7, 0.3, 0.3, 0.3), _ENTITY, _ENTITY_PATHS, 4),
-    Intent.WHAT: Plan(_lanes(1.0, 0.7, 0.3, 0.4, 0.3, 0.2), _WHAT, _WHAT_PATHS, 3),
+    Intent.WHY: Plan(_lanes(1.0, 0.7, 0.2, 1.0, 0.5, 0.4), _BACK, _BACK_PATHS, 5),
+    Intent.WHEN: Plan(_lanes(1.0, 0.7, 0.3, 1.0, 0.3, 0.2), _WHEN, _WHEN_PATHS, 3),
+    Intent.ENTITY: Plan(_lanes(1.0, 0.6, 0.7, 1.0, 0.3, 0.3), _ENTITY, _ENTITY_PATHS, 4),
+    Intent.WHAT: Plan(_lanes(1.0, 0.7, 0.3, 1.0, 0.3, 0.2), _WHAT, _WHAT_PATHS, 3),
 }
 
 

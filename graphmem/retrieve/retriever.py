@@ -14,7 +14,7 @@ from graphmem.model.results import Answer
 from graphmem.model.scope import EVERYTHING, Scope
 from graphmem.retrieve import answer as answers
 from graphmem.retrieve.anchors import Anchors, find_anchors
-from graphmem.retrieve.context import LaneResult, Question, read_passages
+from graphmem.retrieve.context import LaneResult, Question, printable, read_passages
 from graphmem.retrieve.explain import Explanation, explanations
 from graphmem.retrieve.fuse import Fused, fuse
 from graphmem.retrieve.intent import IntentGuess, classify
@@ -80,7 +80,7 @@ class Retriever:
         if limit < 1 or max_tokens < 1:
             raise UsageError("limit and max_tokens must be at least 1")
         recipe_named(recipe)
-        view = self._view()
+        view, question = self._view(), printable(question)
         if not any(char.isalnum() for char in question):
             return _refusal(question, view, classify(""), "the question is empty")
         asked = self.understand(question, view=view, scope=scope, recipe=recipe)
@@ -92,7 +92,7 @@ class Retriever:
         self, question: str, *, view: View, scope: Scope = EVERYTHING, recipe: str = "default"
     ) -> Question:
         """The question with its intent, window, names and vector, pinned to a view."""
-        text = question[:MAX_QUESTION_CHARS].encode("utf-8", "replace").decode("utf-8")
+        text = printable(question[:MAX_QUESTION_CHARS])
         return Question(
             text=text,
             view=view,

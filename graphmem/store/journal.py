@@ -225,9 +225,7 @@ class Journal:
 
     def _tail(self) -> tuple[int, bytes]:
         """The next sequence and the hash it follows."""
-        row = self._db.execute(
-            "SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1"
-        ).fetchone()
+        row = self._db.execute("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1").fetchone()
         return (1, GENESIS) if row is None else (row[0] + 1, row[1])
 
     def _redact(self, seqs: Sequence[int], below: int) -> None:

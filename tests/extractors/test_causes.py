@@ -69,6 +69,12 @@ def test_cause_and_effect_keep_their_direction(reader: Reader, text: str) -> Non
             "Since Kuzu is archived, the journal stays.",
             ("Kuzu is archived", "causes", "the journal stays"),
         ),
+        ("The reason for the outage was a full disk.", ("a full disk", "causes", "the outage")),
+        ("OPS-12 was caused by a leak.", ("a leak", "causes", "OPS-12")),
+        (
+            "We lost data; as a result, backups are hourly.",
+            ("We lost data", "causes", "as a result, backups are hourly"),
+        ),
         (
             "The index enabled a faster search.",
             ("The index", "enables", "a faster search"),
@@ -83,6 +89,12 @@ def test_a_wording_gives_its_causal_claim(
     reader: Reader, text: str, expected: tuple[str, str, str]
 ) -> None:
     assert reader.causes(text) == [expected]
+
+
+def test_this_leak_is_what_was_said_before(reader: Reader) -> None:
+    assert reader.causes("Oil leaked. This leak caused the outage.") == [
+        ("Oil leaked", "causes", "the outage")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -100,6 +112,8 @@ def test_a_wording_gives_its_causal_claim(
         "The pump failed, not because the seal cracked.",
         "The pump is so fast that nobody waits.",
         "Kuzu caused it.",
+        "zlib: allow passing options to convenience methods",
+        "Disallow null bytes",
         "So far the pump works. It is quiet.",
     ],
 )

@@ -32,6 +32,7 @@ from tests.extractors.reading import Reader
         ("Anvil Works audits Zephyr Depot.", "Anvil Works"),
         ("P-17水泵已更换", "P-17"),
         ("We like DuckDB a lot.", "DuckDB"),
+        ("They pinned ladybug 0.22.0 there.", "ladybug 0.22.0"),
         ("**Kuzu 0.11.3** is pinned.", "Kuzu 0.11.3"),
     ],
 )

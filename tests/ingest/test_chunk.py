@@ -1,5 +1,6 @@
 """Passages: bounded, verbatim, whole words, and stable under edits elsewhere."""
 
+import itertools
 from time import perf_counter
 
 import pytest
@@ -32,7 +33,7 @@ def tokens(text: str) -> int:
 def test_passages_are_verbatim_bounded_and_complete(text: str) -> None:
     spans = cut(text)
     assert all(0 < end - start <= MAX_PASSAGE_CHARS for start, end in spans)
-    assert all(left[1] <= right[0] for left, right in zip(spans, spans[1:], strict=False))
+    assert all(left[1] <= right[0] for left, right in itertools.pairwise(spans))
     assert "".join(text.split()) == "".join("".join(text[a:b].split()) for a, b in spans)
 
 

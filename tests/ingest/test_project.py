@@ -28,9 +28,9 @@ def test_a_local_remote_keeps_its_path() -> None:
 
 def make_repository(folder: Path, url: str) -> None:
     (folder / ".git").mkdir(parents=True)
-    (folder / ".git" / "config").write_text(
-        f'[core]\n\tbare = false\n[remote "upstream"]\n\turl = x:y\n[remote "origin"]\n\turl = {url}\n'
-    )
+    remotes = f'[remote "upstream"]\n\turl = x:y\n[remote "origin"]\n\turl = {url}\n'
+    remotes = f'[remote "upstream"]\n\turl = x:y\n[remote "origin"]\n\turl = {url}\n'
+    (folder / ".git" / "config").write_text("[core]\n\tbare = false\n" + remotes)
 
 
 def test_a_folder_in_a_repository_belongs_to_its_remote(tmp_path: Path) -> None:
@@ -71,7 +71,11 @@ def test_an_impossible_project_is_refused(tmp_path: Path, project: str) -> None:
 
 @pytest.mark.parametrize(
     ("project", "name"),
-    [("github.com/acme/relay", "relay"), ("/home/ann/docs", "ann/docs"), ("north-yard", "north-yard")],
+    [
+        ("github.com/acme/relay", "relay"),
+        ("/home/ann/docs", "ann/docs"),
+        ("north-yard", "north-yard"),
+    ],
 )
 def test_the_name_is_the_last_part_that_says_something(project: str, name: str) -> None:
     assert display_name(project) == name

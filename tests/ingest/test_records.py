@@ -110,8 +110,11 @@ def test_madr_record_maps_headings_and_inherits_roles() -> None:
 
 @pytest.mark.parametrize(
     "meta",
-    ["Status: Accepted\nDate: 2026-01-02\n", "* Status: accepted\n* Date: 2026-01-02\n",
-     "**Status:** Accepted\n\n**Date:** 2026-01-02\n"],
+    [
+        "Status: Accepted\nDate: 2026-01-02\n",
+        "* Status: accepted\n* Date: 2026-01-02\n",
+        "**Status:** Accepted\n\n**Date:** 2026-01-02\n",
+    ],
 )
 def test_status_lines_before_the_first_part_are_a_status_passage(meta: str) -> None:
     document = read(f"# ADR-5: Pick\n\n{meta}\n## Decision\n\nWe pick Basalt.\n", "pick.md")
@@ -151,9 +154,7 @@ def test_a_note_stays_a_note(text: str, uri: str) -> None:
         ("Supersedes [the talk](https://example.org/0004)", [], []),
     ],
 )
-def test_references_are_what_the_status_says(
-    text: str, older: list[str], newer: list[str]
-) -> None:
+def test_references_are_what_the_status_says(text: str, older: list[str], newer: list[str]) -> None:
     assert references(text) == (older, newer)
 
 

@@ -105,13 +105,15 @@ def test_import_order_decides_nothing_and_a_message_stamp_places_an_undated_fact
 
 
 def test_a_fact_without_any_time_neither_closes_nor_is_closed() -> None:
-    undated, dated = fact("a", "located_in", "Bay 3"), fact("b", "located_in", "Bay 5", "2025-01-01")
+    undated = fact("a", "located_in", "Bay 3")
+    dated = fact("b", "located_in", "Bay 5", "2025-01-01")
     found = close([undated, dated], seen(undated, dated), NOW)
     assert found[undated.id].current and found[dated.id].current
 
 
 def test_untrusted_text_closes_no_fact_of_the_owner_but_the_owner_closes_it() -> None:
-    mine, theirs = fact("a", "works_at", "A", "2030-01-01"), fact("b", "works_at", "B", "2030-02-01")
+    mine = fact("a", "works_at", "A", "2030-01-01")
+    theirs = fact("b", "works_at", "B", "2030-02-01")
     evidence = {**seen(mine), **seen(theirs, origin=Origin.UNTRUSTED)}
     assert close([mine, theirs], evidence, NOW)[mine.id].current
     evidence = {**seen(mine, origin=Origin.UNTRUSTED), **seen(theirs)}
@@ -126,7 +128,8 @@ def test_a_fact_without_visible_support_closes_nothing() -> None:
 
 
 def test_a_restated_value_is_not_its_own_successor_and_a_denial_ends_it() -> None:
-    first, again = fact("a", "works_at", "A", "2030-01-01"), fact("b", "works_at", "A", "2030-02-01")
+    first = fact("a", "works_at", "A", "2030-01-01")
+    again = fact("b", "works_at", "A", "2030-02-01")
     found = close([first, again], seen(first, again), NOW)
     assert found[first.id].current and found[again.id].current
     left = fact("c", "works_at", "A", "2030-03-01", polarity=Polarity.NEGATIVE)

@@ -31,7 +31,7 @@ def telling(question: Question) -> Sequence[Term]:
     total = question.view.counts(question.scope).get("passages", 0)
     if total < COMMON_FROM:
         return question.terms
-    frequency = question.view.document_frequency([term.token for term in question.terms])
+    frequency = question.frequency([term.token for term in question.terms])
     bound = total * COMMON_SHARE
     kept = [term for term in question.terms if frequency.get(term.token, 0) <= bound]
     if len(kept) >= MIN_KEPT:

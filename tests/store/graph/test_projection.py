@@ -232,3 +232,19 @@ def test_states_of_links_and_roots_become_meta_rows() -> None:
 
 def test_rows_of_one_journal_do_not_depend_on_the_process(tmp_path: Path) -> None:
     assert tables(applied(*BASE)) == tables(applied(*BASE))
+
+
+@pytest.mark.parametrize("cut", range(1, 8))
+def test_an_item_removed_and_told_again_loses_edges_of_others_wherever_batches_end(
+    cut: int,
+) -> None:
+    passages = [PASSAGE, "psg:0-1"]
+    other = PutPassage(after=bundle(passages[1], "src:0", (), ()))
+    layout = PutSource(before=source(0), after=source(0, passages))
+    story = [*BASE, other, layout, BASE[3].inverse(), BASE[3]]
+    at_once, in_two = applied(*story), MemoryGraph()
+    rows = told(story)
+    for part in (rows[:cut], rows[cut:]):
+        in_two.apply(project(part, NothingStored()), part[-1].seq)
+    assert at_once.counts()["NEXT"] == 0
+    assert tables(at_once) == tables(in_two)

@@ -1,0 +1,104 @@
+"""The two projections and how journal rows reach them; replay and commit use the same path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from graphmem.model.items import Mention, PassageBundle
+from graphmem.store.graph.base import GraphStore
+from graphmem.store.graph.changes import project
+from graphmem.store.graph.snapshot import PinnedGraph, SnapshotBuilder
+from graphmem.store.index_apply import IndexApplier
+from graphmem.store.index_schema import NEVER, applied_seq, clear
+from graphmem.store.journal import JournalRow
+from graphmem.store.sqlite import Readers
+from graphmem.store.visibility import as_json
+from graphmem.vocabulary import StateKind
+
+# Named points at which a test may interrupt a commit.
+Fault = Callable[[str], None]
+
+
+def no_fault(_: str) -> None:
+    """The hook of normal operation."""
+
+
+class IndexLookup:
+    """What operations do not carry and the graph needs: mentions and standing states."""
+
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
+
+    def mention(self, mention_id: str) -> Mention | None:
+        """The newest version of a mention."""
+        with self._readers.reading() as db:
+            row = db.execute(
+                "SELECT i.json FROM part x JOIN item i ON i.id = x.passage_id "
+                "WHERE x.id = ? AND i.json IS NOT NULL ORDER BY i.seq DESC LIMIT 1",
+                (mention_id,),
+            ).fetchone()
+        if row is None:
+            return None
+        bundle = PassageBundle.model_validate_json(row[0])
+        return next((m for m in bundle.mentions if m.id == mention_id), None)
+
+    def states(self, target_ids: Iterable[str]) -> Mapping[str, Mapping[StateKind, datetime]]:
+        """The states that are set, per item."""
+        with self._readers.reading() as db:
+            rows = db.execute(
+                "SELECT s.target_id, s.kind, s.at FROM json_each(?) j "
+                "JOIN state s ON s.target_id = j.value WHERE s.gone = ?",
+                (as_json(set(target_ids)), NEVER),
+            ).fetchall()
+        found: dict[str, dict[StateKind, datetime]] = {}
+        for target, kind, at in rows:
+            found.setdefault(target, {})[StateKind(kind)] = datetime.fromisoformat(at)
+        return found
+
+
+class Projections:
+    """Index, graph and traversal snapshot, each with the sequence it has come to."""
+
+    def __init__(self, readers: Readers, graph: GraphStore) -> None:
+        self.readers, self.graph = readers, graph
+        self._lookup = IndexLookup(readers)
+        self._builder = SnapshotBuilder(graph.adjacency(), graph.applied_seq)
+
+    @property
+    def index_seq(self) -> int:
+        """The last row in the index."""
+        with self.readers.reading() as db:
+            return applied_seq(db)
+
+    def pinned(self) -> PinnedGraph:
+        """The published graph."""
+        return self._builder.pin()
+
+    def take(self, rows: Sequence[JournalRow], fault: Fault = no_fault) -> None:
+        """Takes in one committed batch and publishes it; skips what a projection already has."""
+        last = rows[-1].seq
+        changes = project(rows, self._lookup)
+        if self.index_seq < last:
+            with self.readers.writing() as db:
+                IndexApplier(db).apply(rows)
+        fault("after_index")
+        if self.graph.applied_seq < last:
+            fault("in_graph")
+            self.graph.apply(changes, last)
+        fault("before_publish")
+        if self._builder.seq < last:
+            self._builder.advance(changes, last)
+
+    def fill_index(self, batches: Iterable[list[JournalRow]]) -> None:
+        """Builds the index anew from all batches, in one transaction."""
+        with self.readers.writing() as db:
+            clear(db)
+            applier = IndexApplier(db)
+            for rows in batches:
+                applier.apply(rows)
+
+    def use_graph(self, graph: GraphStore) -> None:
+        """Goes on with another graph file of the same content."""
+        self.graph = graph
+        self._builder = SnapshotBuilder(graph.adjacency(), graph.applied_seq)
