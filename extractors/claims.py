@@ -32,7 +32,10 @@ _CATEGORY_KINDS = {kind.value: kind for kind in StatementKind}
 
 @dataclass(slots=True)
 class Claim:
-    """A statement being read; ``index`` is set when all of its passage are known."""
+    """A statement being read; ``index`` is set when all of its passage are known.
+
+    ``is_fragment`` marks a sentence of a record that has no verb.
+    """
 
     passage: int
     sentence: int
@@ -46,6 +49,7 @@ class Claim:
     confidence: float = CLAIM_CONFIDENCE
     clause: Clause | None = None
     predications: list[tuple[Predication, Roles]] = field(default_factory=list)
+    is_fragment: bool = False
     index: int = -1
 
     @property
@@ -71,7 +75,7 @@ class Reading:
 
     def main_claim(self, number: int) -> Claim | None:
         """The claim of a sentence that a later sentence refers to."""
-        own = [c for c in self.claims if c.sentence == number and (c.clause or c.index == -2)]
+        own = [c for c in self.claims if c.sentence == number and (c.clause or c.is_fragment)]
         return next((c for c in own if c.is_main), own[0] if own else None)
 
     def name_claim(self, number: int, head: Word, span: tuple[int, int] | None = None) -> Claim:
@@ -173,7 +177,7 @@ def _fragment(reading: Reading, number: int, sentence: Sentence) -> None:
         words[-1].end,
         kind,
         confidence=FRAGMENT_CONFIDENCE,
-        index=-2,
+        is_fragment=True,
     )
     reading.claims.append(made)
 

@@ -88,10 +88,6 @@ class Sentence:
         """The word right of ``word``."""
         return self.words[word.i + 1] if word.i + 1 < len(self.words) else None
 
-    def has_finite_verb(self) -> bool:
-        """Whether any word can head a claim."""
-        return any(word.tag in {"VBD", "VBP", "VBZ", "MD", "VB"} for word in self.words)
-
     def entities(self) -> Iterator[list[Word]]:
         """Runs of words that the tagger takes for one entity."""
         run: list[Word] = []

@@ -49,7 +49,7 @@ def _claims(readings: list[Reading], role: PassageRole) -> list[Claim]:
         if reading.passage.role is role
         for claim in sorted(reading.claims, key=lambda c: c.start)
         if claim.is_main
-        and (claim.clause is not None or claim.index == -2)
+        and (claim.clause is not None or claim.is_fragment)
         and claim.modality is not Modality.QUESTION
     ]
     return found[:MAX_LINKS_PER_ROLE]

@@ -206,12 +206,12 @@ class _Rules:
                 yield self._directed(subject, self.lemma, target)
         if not self.roles.obj:
             for subject in subjects:
-                yield from self._joined(subject, names_only=True)
+                yield from self._joined(subject)
         elif self.roles.passive and not self.roles.subject and self.lemma != "use":
             for word in self.roles.obj:
-                yield from self._joined(self.name_term(word), names_only=True)
+                yield from self._joined(self.name_term(word))
 
-    def _joined(self, subject: Term | None, names_only: bool) -> Iterator[Triple | None]:
+    def _joined(self, subject: Term | None) -> Iterator[Triple | None]:
         """Verb and preposition as one predicate; only names stand behind it."""
         for prep, noun in self.roles.preps:
             if prep in w.JOINING_PREPS and not is_alternative(self.sentence, noun):
@@ -232,7 +232,7 @@ class _Rules:
     def _moved(self) -> Iterator[Triple | None]:
         """ "We moved Atlas to Fly": what was moved is now there."""
         for word in self._objects():
-            yield from self._joined(self.name_term(word), names_only=True)
+            yield from self._joined(self.name_term(word))
 
     def _swapped(self) -> bool:
         return any(prep in {"with", "for"} for prep, _ in self.roles.preps)

@@ -288,13 +288,18 @@ class Ingestor:
 
         def planned() -> Plan:
             view = self._store.view()
-            leaving, coming = _parts(gone), _parts(run.returning)
-            states = view.states({*leaving, *coming})
+            leaving = {source.id for source in gone}
+            coming = {source.id for source in run.returning}
+            states = view.states([*leaving, *coming, *_passages(gone), *_passages(run.returning)])
             missing = {each for each, set_ in states.items() if StateKind.ABSENT in set_}
-            leaving, coming = leaving - missing, coming & missing
             operations: list[Operation] = [
-                *same_event_operations(view, [], gone=leaving, back=coming),
-                *absence(leaving, coming, states, self._clock()),
+                *same_event_operations(
+                    view,
+                    [],
+                    gone=_passages(gone) - missing,
+                    back=_passages(run.returning) - missing,
+                ),
+                *absence(leaving - missing, coming & missing, states, self._clock()),
             ]
             return Plan(operations)
 
@@ -330,13 +335,9 @@ def _single_files(sources: Iterable[Source], roots: Sequence[Root]) -> frozenset
     return frozenset(ident for ident, found in uris.items() if found == [names[ident]])
 
 
-def _parts(sources: Iterable[Source]) -> set[str]:
-    """The ids that are hidden with a source: its own and those of its passages."""
-    return {
-        each
-        for source in sources
-        for each in (source.id, *(ref.passage_id for ref in source.layout))
-    }
+def _passages(sources: Iterable[Source]) -> set[str]:
+    """The current passages of sources; they are hidden with their source."""
+    return {ref.passage_id for source in sources for ref in source.layout}
 
 
 def embed_pending(writer: VectorWriter, embedder: Embedder) -> int:

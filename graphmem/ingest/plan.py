@@ -232,14 +232,18 @@ def _moved_passages(
 def _states(
     view: View, drafts: Sequence[Draft], now: datetime
 ) -> tuple[list[Operation], set[str], set[str]]:
-    """Passages that left their source become absent, those that came back are lifted."""
+    """Passages that left their source become absent, those that came back are lifted.
+
+    Gives the operations and the passages that become hidden and visible.
+    """
     current = {piece.id for draft in drafts for piece in draft.pieces}
     former = {ref.passage_id for draft in drafts if draft.previous for ref in draft.previous.layout}
     owners = {draft.source.id for draft in drafts if draft.previous}
     states = view.states({*current, *former, *owners})
     back = {each for each in current | owners if StateKind.ABSENT in states.get(each, {})}
     gone = {each for each in former - current if StateKind.ABSENT not in states.get(each, {})}
-    return absence(gone, back, states, now), gone, back - owners
+    shown = {piece.id for draft in drafts if draft.source.id in back for piece in draft.pieces}
+    return absence(gone, back, states, now), gone, (back - owners) | shown
 
 
 def absence(

@@ -48,7 +48,8 @@ def path_lines(path: tuple[r.PathStep, ...]) -> list[str]:
     lines = [quoted(path[0].source_text)]
     for step in path:
         kind = f" [{step.kind}]" if step.kind is not None else ""
-        lines.append(f"  → {_ARROWS[step.edge]}{kind}  {quoted(step.target_text)}")
+        where = f"  ({place(step.span)})" if step.span is not None else ""
+        lines.append(f"  → {_ARROWS[step.edge]}{kind}  {quoted(step.target_text)}{where}")
     return lines
 
 

@@ -89,7 +89,7 @@ class Question:
         """The question's content words, as `content_keys` gives them, with how telling each is."""
         keys = self._content()
         frequency = self.frequency([escape(key) for key in keys])
-        total = max(self.view.counts(self.scope).get("passages", 0), 1)
+        total = max(self.view.counts(self.scope).get("passage", 0), 1)
         return {key: math.log(1.0 + total / (0.5 + frequency[escape(key)])) for key in keys}
 
     def _content(self) -> list[str]:

@@ -28,8 +28,9 @@ def records_on_path(memory: Memory, answer: Answer) -> list[str]:
         return []
     steps = answer.hits[0].path
     ids = {step.source_id for step in steps} | {step.target_id for step in steps}
-    items = memory.get(sorted(ids)).items
-    return sorted({Path(str(item.data.get("uri", ""))).stem for item in items} - {""})
+    items = memory.get(sorted(ids)).items if ids else ()
+    spans = [item.data.get("span") for item in items]
+    return sorted({Path(str(span["uri"])).stem for span in spans if isinstance(span, dict)})
 
 
 def ask_all(
@@ -56,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
         vault = options.vault or Path(folder) / "vault"
         with graphmem.open(vault) as memory, ProgressLine() as line:
             print(f"graphmem ingest {DECISIONS.relative_to(DECISIONS.parents[1])}")
-            print(show(memory.ingest(DECISIONS, pattern="0*.md", progress=line.update)))
+            print(show(memory.ingest(DECISIONS, project="graphmem", pattern="0*.md", progress=line.update)))
             return _report(memory)
 
 
