@@ -237,7 +237,7 @@ class Ingestor:
         run.refused.update(plan.refused)
         for draft in batch:
             run.counts["read"] += 1
-            run.counts["changed"] += draft.previous is not None
+            run.counts["changed"] += 1
             run.counts["returned"] += draft.source.id in run.absent
             run.absent.discard(draft.source.id)
             run.sources[draft.source.id] = draft.source

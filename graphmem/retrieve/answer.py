@@ -59,6 +59,19 @@ def order_hits(
     return ranked
 
 
+def bare_last(question: Question, reading: Reading, order: Sequence[str]) -> list[str]:
+    """The order with passages last that state nothing and hold no word of the question.
+
+    A heading with a date under it ranks high by its record's title alone, and says nothing.
+    """
+    bare = {
+        key
+        for key, passage in reading.passages.items()
+        if not reading.statements.get(key) and question.coverage(passage.text) == 0.0
+    }
+    return sorted(order, key=lambda key: key in bare)
+
+
 def _in_time(
     ranked: list[str], coverage: Mapping[str, float], times: Mapping[str, datetime | None]
 ) -> list[str]:

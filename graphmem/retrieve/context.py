@@ -85,11 +85,16 @@ class Question:
         return self.view.adjacency(self.scope)
 
     @cached_property
+    def passage_total(self) -> int:
+        """How many passages this reader may see."""
+        return self.view.passage_count(self.scope)
+
+    @cached_property
     def wanted(self) -> Mapping[str, float]:
         """The question's content words, as `content_keys` gives them, with how telling each is."""
         keys = self._content()
         frequency = self.frequency([escape(key) for key in keys])
-        total = max(self.view.counts(self.scope).get("passage", 0), 1)
+        total = max(self.passage_total, 1)
         return {key: math.log(1.0 + total / (0.5 + frequency[escape(key)])) for key in keys}
 
     def _content(self) -> list[str]:

@@ -153,7 +153,8 @@ def _answer(asked: Question, found: Lanes, limit: int, max_tokens: int, question
     if not verdict.supported:
         return _refusal(question, asked.view, asked.guess, verdict.reason, asked)
     explained = _explained(asked, found)
-    order = answers.order_hits(asked, fused, explained, verdict.coverage, times)[:limit]
+    order = answers.order_hits(asked, fused, explained, verdict.coverage, times)
+    order = answers.bare_last(asked, reading, order)[:limit]
     return _finish(asked, found, fused, explained, order, max_tokens, question)
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from graphmem.retrieve.context import Question, Reading
 
-# Sum of weighted word coverage and cosine that one passage must reach. Over 36 own questions about
-# the decision records the answerable ones reached 0.74 and more, the others stayed below 0.7.
+# Sum of weighted word coverage and cosine that one passage must reach. Of 36 own questions about
+# the decision records, 17 of 19 that they answer lie above and 16 of 17 others below.
 JOINT = 0.7
 # Cosine that supports by itself (MiniLM: unrelated technical texts stay below 0.5).
 HIGH_COSINE = 0.58

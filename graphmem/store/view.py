@@ -131,6 +131,15 @@ class StoreView(SearchReads):
         text = self.json_of("cursor", [key]).get(key)
         return None if text is None else str(json.loads(text))
 
+    def passage_count(self, scope: Scope) -> int:
+        """How many passages are visible."""
+        with self._readers.reading() as db:
+            row = db.execute(
+                f"SELECT count(*) FROM passage p WHERE {VISIBLE_PASSAGE}",
+                self._sight(scope).parameters(),
+            ).fetchone()
+        return int(row[0])
+
     def counts(self, scope: Scope) -> Mapping[str, int]:
         """Visible items by kind."""
         parameters = self._sight(scope).parameters()

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from graphmem.errors import UsageError
 from graphmem.model.results import Answer
-from graphmem.model.scope import Scope
+from graphmem.model.scope import EVERYTHING, Scope
 from graphmem.retrieve import RECIPES
+from graphmem.retrieve.answer import bare_last
+from graphmem.retrieve.context import read_passages
 from graphmem.vocabulary import (
     Audience,
     EdgeType,
@@ -248,6 +250,27 @@ def test_a_question_about_a_time_alone_gets_what_lies_in_it() -> None:
     assert [hit.span.uri for hit in answer.hits] == ["1.md"]
     empty = vault.retriever().search("What happened in 2019?")
     assert not empty.supported and "2019" in empty.reason
+
+
+def test_a_rare_word_tells_more_than_a_common_one() -> None:
+    vault = Vault()
+    for n in range(20):
+        vault.note(f"{n}.md", f"Pump {n} was checked." + (" Its gasket cracked." if n == 7 else ""))
+    view = vault.commit()
+    asked = vault.retriever().understand("pump gasket", view=view)
+    assert asked.passage_total == 20
+    assert asked.coverage("the gasket") > 0.7 > 0.3 > asked.coverage("the pump") > 0
+
+
+def test_a_passage_that_states_nothing_and_holds_no_word_of_the_question_comes_last() -> None:
+    vault = Vault()
+    bare, told, worded = vault.note(
+        "a.md", "## Date", "They burn oil.", "oil list", statements=["They burn oil"]
+    )
+    view = vault.commit()
+    asked = vault.retriever().understand("kilns oil", view=view)
+    reading = read_passages(view, [bare, told, worded], EVERYTHING)
+    assert bare_last(asked, reading, [bare, worded, told]) == [worded, told, bare]
 
 
 def test_the_token_budget_cuts_whole_hits_and_says_so() -> None:

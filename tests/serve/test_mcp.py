@@ -60,8 +60,8 @@ def test_the_tools_have_schemas_in_and_out_that_every_client_reads(tmp_path: Pat
             documentation = DOCS.read_text(encoding="utf-8")
             for tool in tools:
                 assert f"## {tool.name}" in documentation
-                assert tool.outputSchema if hasattr(tool, "outputSchema") else tool.output_schema
-                schema = getattr(tool, "inputSchema", None) or tool.input_schema
+                assert tool.output_schema
+                schema = tool.input_schema
                 for name, part in schema["properties"].items():
                     assert part.get("description"), f"{tool.name}.{name} is not described"
                 assert "$ref" not in json.dumps(schema)

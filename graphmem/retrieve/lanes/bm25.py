@@ -28,7 +28,7 @@ def run(question: Question) -> LaneResult:
 
 def telling(question: Question) -> Sequence[Term]:
     """The terms without the very common ones, of which the rarest stay when little else does."""
-    total = question.view.counts(question.scope).get("passage", 0)
+    total = question.passage_total
     if total < COMMON_FROM:
         return question.terms
     frequency = question.frequency([term.token for term in question.terms])

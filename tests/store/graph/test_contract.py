@@ -159,9 +159,11 @@ def test_states_change_a_stored_node_and_never_create_one(graph: GraphStore) -> 
     assert [row["forgotten_at"] for row in graph.rows("Entity")] == [None]
 
 
-def test_an_edge_to_a_missing_node_is_left_out(graph: GraphStore) -> None:
+@pytest.mark.parametrize("bulk", [False, True])
+def test_an_edge_to_a_missing_node_is_left_out(graph: GraphStore, bulk: bool) -> None:
     changes = GraphChanges(nodes=person("a").nodes, edges=(same_as("a", "missing"),))
-    graph.apply(changes, 1)
+    (graph.load if bulk else graph.apply)(changes, 1)
+    assert graph.counts()["Entity"] == 1
     assert graph.counts()["SAME_AS"] == 0
 
 

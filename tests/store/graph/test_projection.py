@@ -189,6 +189,19 @@ def test_a_moved_mention_keeps_its_columns() -> None:
     assert (moved["_target"], moved["surface"], moved["seq"]) == ("thing:b", "LanceDB", 5)
 
 
+def test_a_passage_read_again_changes_only_what_is_said_anew() -> None:
+    moved = BUNDLE.mentions[1].model_copy(update={"entity_id": "thing:b"})
+    again = BUNDLE.model_copy(update={"mentions": (BUNDLE.mentions[0], moved)})
+    graph = applied(*BASE)
+    rows = told([PutPassage(before=BUNDLE, after=again)], 5)
+    graph.apply(project(rows, NothingStored()), 5)
+    found = [(row["key"], row["_target"], row["seq"]) for row in graph.rows("MENTIONS")]
+    assert found == [("mnt:0-0.0", "thing:a", 4), ("mnt:0-0.1", "thing:b", 5)]
+    assert [row["seq"] for row in graph.rows("Passage")] == [4]
+    changes = project(rows, NothingStored())
+    assert [edge.target for edge in changes.gone_edges] == ["thing:a"]
+
+
 def test_a_redirect_is_an_edge_and_its_removal_takes_it_away() -> None:
     world = World(Random(0), entities={"thing:a": entity("a"), "thing:b": entity("b")})
     told_redirect: list[object] = []

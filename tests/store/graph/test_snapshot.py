@@ -177,6 +177,13 @@ def test_a_hidden_item_takes_its_edges_along(hidden: str, kind: EdgeType, left: 
     assert sorted(str(edge[4]) for edge in edges(kind, hidden)) == left
 
 
+def test_a_link_goes_with_its_witness_passage_though_its_ends_are_visible() -> None:
+    told_in_a = [PutLink(after=link(9, LinkKind.CAUSES, THEN.id, LAST.id, A))]
+    assert [edge[4] for edge in edges(EdgeType.CAUSES, B, more=told_in_a)] == []
+    assert "lnk:9" in {edge[4] for edge in edges(EdgeType.CAUSES, more=told_in_a)}
+    assert edges(EdgeType.CAUSES, A, more=told_in_a) == []
+
+
 def test_a_hidden_mention_does_not_count_in_the_damper() -> None:
     weights = {edge[3] for edge in edges(EdgeType.MENTIONS, A) if edge[2] == "thing:a"}
     assert weights == {damped(1)}
@@ -243,11 +250,10 @@ def test_commit_by_commit_equals_one_build() -> None:
 
 def test_a_pinned_graph_stays_while_the_builder_goes_on() -> None:
     builder = built()
-    unread, read = builder.pin(), builder.pin()
-    before = edge_list(read.snapshot())
+    pinned = builder.pin()  # nothing is read from it before the builder goes on
     advanced(builder, OPERATIONS[-4].inverse(), PutEntity(after=entity("d")))
     advanced(builder, PutLink(after=link(1, LinkKind.CAUSES, THEN.id, SAID.id, B)))
-    assert edge_list(unread.snapshot()) == edge_list(read.snapshot()) == before
+    assert edge_list(pinned.snapshot()) == edge_list(built().snapshot())
     assert all_edges(builder.snapshot(), "causes") == [("causes", THEN.id, SAID.id, 0.8, "lnk:1")]
 
 
