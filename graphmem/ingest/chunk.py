@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 from zlib import crc32
@@ -34,7 +34,8 @@ _PARAGRAPH: Final = re.compile(r"\n[ \t]*\n\s*")
 _SENTENCE: Final = re.compile(
     r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n(?=[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t])"
 )
-_HEADING_LINE: Final = re.compile(r"\s*#{1,6}[ \t][^\n]*\n")
+_HEADING_LINE: Final = re.compile(r"\s*(?:#{1,6}[ \t][^\n]*\n\s*)+")
+_BARE_HEADINGS: Final = re.compile(r"\s*(?:#{1,6}[ \t][^\n]*(?:\n\s*|\Z))+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def chunk(
     """
     seen: Counter[tuple[tuple[str, ...], str]] = Counter()
     pieces: list[Piece] = []
-    for section in document.sections:
+    for section in _headings_joined(document.sections):
         starts = [span[0] for span in section.masked]
         line, at = section.line, 0
         for start, end in cut(section.text, count_tokens):
@@ -78,6 +79,36 @@ def chunk(
             when = section.authored_at or document.authored_at
             pieces.append(_piece(section, ident, text, start, line, near, end, when))
     return pieces
+
+
+def _headings_joined(sections: Iterable[Section]) -> Iterator[Section]:
+    """The sections, one that is a heading and nothing else joined to what follows it.
+
+    A bare heading answers nothing and would outrank the text that stands under it.
+    """
+    held: Section | None = None
+    for section in sections:
+        if held is not None and held.start + len(held.text) == section.start:
+            section = _joined(held, section)
+        elif held is not None:
+            yield held
+        held = section if _BARE_HEADINGS.fullmatch(section.text) else None
+        if held is None:
+            yield section
+    if held is not None:
+        yield held
+
+
+def _joined(heading: Section, section: Section) -> Section:
+    shift = len(heading.text)
+    moved = tuple((left + shift, right + shift) for left, right in section.masked)
+    return replace(
+        section,
+        text=heading.text + section.text,
+        start=heading.start,
+        line=heading.line,
+        masked=heading.masked + moved,
+    )
 
 
 def _piece(
