@@ -115,3 +115,16 @@ def test_a_line_of_a_megabyte_is_cut_in_linear_time(unit: str) -> None:
 @pytest.mark.parametrize("text", ["", "   ", "\n\n \n"])
 def test_empty_text_has_no_passages(text: str) -> None:
     assert pieces(text) == []
+
+
+def test_a_bare_heading_is_read_with_what_stands_under_it() -> None:
+    text = "# Title\n\n## Context\n\nThe pump `P-1` leaks.\n\n## Empty end\n"
+    read = pieces(text)
+    assert [piece.text for piece in read] == [
+        "# Title\n\n## Context\n\nThe pump `P-1` leaks.",
+        "## Empty end",
+    ]
+    assert read[0].heading_path == ("Context",)
+    assert [text[piece.start :][: len(piece.text)] for piece in read] == [p.text for p in read]
+    masked = [read[0].text[left:right] for left, right in read[0].masked]
+    assert any("P-1" in part for part in masked)
