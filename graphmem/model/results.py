@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from graphmem.model.base import Model, UtcDatetime
 from graphmem.vocabulary import (
     Direction,
@@ -24,6 +26,12 @@ class Result(Model):
         from graphmem.model.show import show
 
         return show(self)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {str(self).splitlines()[0]}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(type(self).__name__ if cycle else str(self))
 
     def _repr_html_(self) -> str:
         from graphmem.model.show import show_html
