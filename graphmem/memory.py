@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from graphmem.errors import EmbedderError, UsageError
 from graphmem.model.results import (
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from graphmem.embed import Embedder
-    from graphmem.ingest import CauseInput, FactInput, Progress
+    from graphmem.ingest import CauseInput, FactInput, Ingestor, Progress
     from graphmem.model.extraction import Extractor
+    from graphmem.retrieve import Retriever
     from graphmem.store import VaultStore
 
 Clock = Callable[[], datetime]
@@ -49,7 +50,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def open(  # noqa: A001 - graphmem.open reads best at the call
+def open(
     path: str | Path | None = None,
     *,
     create: bool = True,
@@ -127,7 +128,7 @@ class Memory:
             )
 
     def sync(self, *, progress: Progress | None = None) -> IngestReport:
-        """Reads all roots again; files that are gone become absent, and present when they return."""
+        """Reads all roots again; files that are gone become absent, until they are back."""
         ingestor = self._ingestor(progress)
         with self._lock:
             return ingestor.sync()
@@ -195,7 +196,7 @@ class Memory:
         limit: int = DEFAULT_FACTS,
         scope: Scope = EVERYTHING,
     ) -> KgResult:
-        """The facts about exactly the named entity (a name or an id), as they stood at ``as_of``."""
+        """The facts about exactly the named entity (a name or an id) as they stood at ``as_of``."""
         from graphmem.retrieve import kg_query
 
         update = {"as_of": as_of or scope.as_of, "include_history": include_history}
@@ -235,7 +236,7 @@ class Memory:
 
     def to_networkx(
         self, around: str | None = None, *, depth: int = 2, scope: Scope = EVERYTHING
-    ) -> nx.MultiDiGraph:
+    ) -> nx.MultiDiGraph[str]:
         """The graph, or the neighbourhood of one id, with text, kind and witness on each part."""
         from graphmem.retrieve.export import to_networkx
 
@@ -273,12 +274,12 @@ class Memory:
         self._embedding()
         self._extraction()
 
-    def _retriever(self) -> Any:
+    def _retriever(self) -> Retriever:
         from graphmem.retrieve import Retriever
 
         return Retriever(self._store.view, self._embedding(), now=self._clock)
 
-    def _ingestor(self, progress: Progress | None) -> Any:
+    def _ingestor(self, progress: Progress | None) -> Ingestor:
         from graphmem.ingest import Ingestor
 
         return Ingestor(

@@ -49,7 +49,9 @@ def ingest(
     project: Annotated[
         str | None, typer.Option(help="Project name; default: git remote or folder.")
     ] = None,
-    pattern: Annotated[str | None, typer.Option(help="Only files that match, as '**/*.md'.")] = None,
+    pattern: Annotated[
+        str | None, typer.Option(help="Only files that match, as '**/*.md'.")
+    ] = None,
     vault: Vault = None,
     as_json: Json = False,
 ) -> None:
@@ -176,9 +178,7 @@ def remember(
     fact: Annotated[
         list[str] | None, typer.Option(help="A fact as 'subject|predicate|object'; repeatable.")
     ] = None,
-    because: Annotated[
-        list[str] | None, typer.Option(help="What led to it; repeatable.")
-    ] = None,
+    because: Annotated[list[str] | None, typer.Option(help="What led to it; repeatable.")] = None,
     project: Annotated[str, typer.Option(help="Project it belongs to.")] = "",
     vault: Vault = None,
     as_json: Json = False,

@@ -23,8 +23,8 @@ from graphmem.vocabulary import (
     Polarity,
     SourceKind,
     Stance,
-    StatementKind,
     StateKind,
+    StatementKind,
 )
 
 # A name longer than this is a sentence; also the bound that keeps ids and keys small.

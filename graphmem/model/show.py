@@ -76,8 +76,10 @@ def _(answer: r.Answer) -> str:
     for number, hit in enumerate(answer.hits, 1):
         lines.append(f"{number}. {hit.span.title}  ({place(hit.span)})")
         lines.append(f"   {quoted(hit.quote)}")
-        lines += [f"   {'path: ' if i == 0 else '      '}{line}"
-                  for i, line in enumerate(path_lines(hit.path))]
+        lines += [
+            f"   {'path: ' if i == 0 else '      '}{line}"
+            for i, line in enumerate(path_lines(hit.path))
+        ]
     if answer.chain:
         lines.append("causal chain")
         lines += [f"   {_edge_line(edge)}" for edge in answer.chain]

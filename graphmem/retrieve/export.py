@@ -15,15 +15,15 @@ import numpy as np
 
 from graphmem.errors import UsageError
 from graphmem.model.base import iso
+from graphmem.model.items import EntityObject
 from graphmem.model.scope import Scope
 from graphmem.store.protocols import GraphAdjacency, View
 from graphmem.vocabulary import EdgeType
 
-# Only one direction of each pair: the reverse edges are what traversal adds.
+# Only one direction of each pair: the reverse edges are what traversal adds. Facts come apart.
 _STORED = (
     EdgeType.CONTAINS,
     EdgeType.MENTIONS,
-    EdgeType.FACT,
     EdgeType.CAUSES,
     EdgeType.SAME_EVENT,
     EdgeType.NEXT,
@@ -35,15 +35,16 @@ LABEL_CHARS = 60
 
 def to_networkx(
     view: View, *, around: str | None, depth: int, scope: Scope
-) -> nx.MultiDiGraph:
+) -> nx.MultiDiGraph[str]:
     """Passages, statements and entities with their edges; ``around`` keeps one neighbourhood.
 
-    Nodes have ``kind``, ``label`` and ``text``; edges have ``type`` and ``witness`` (an id).
+    Nodes have ``kind``, ``label`` and ``text``; edges have ``type`` and ``witness`` (an id), facts
+    also their ``predicate`` and the id of the ``fact``.
     Raises UsageError when ``around`` is not a visible id.
     """
     adjacency = view.adjacency(scope)
     nodes = _nodes(adjacency, around, depth)
-    graph = nx.MultiDiGraph()
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     keys = [adjacency.key(int(node)) for node in nodes]
     texts = _texts(view, keys, scope)
     for key in keys:
@@ -53,7 +54,27 @@ def to_networkx(
     for source, target, edge_type, witness in _edges(adjacency, nodes):
         if target in graph:
             graph.add_edge(source, target, type=edge_type, witness=witness)
+    _add_facts(graph, view, [key for key in keys if texts.get(key, ("",))[0] == "entity"], scope)
     return graph
+
+
+def _add_facts(graph: nx.MultiDiGraph[str], view: View, entities: list[str], scope: Scope) -> None:
+    """Facts between entities of the graph, from subject to object."""
+    facts = view.facts_about(entities, scope) if entities else []
+    evidence = view.evidence_of([fact.id for fact in facts], scope)
+    for fact in facts:
+        if not isinstance(fact.object, EntityObject):
+            continue
+        source, target = view.survivor(fact.subject_id), view.survivor(fact.object.entity_id)
+        if source in graph and target in graph:
+            graph.add_edge(
+                source,
+                target,
+                type=str(EdgeType.FACT),
+                predicate=fact.predicate,
+                fact=fact.id,
+                witness=evidence[fact.id][0].id,
+            )
 
 
 def _nodes(adjacency: GraphAdjacency, around: str | None, depth: int) -> Any:
@@ -88,15 +109,14 @@ def _edges(adjacency: GraphAdjacency, nodes: Any) -> Iterator[tuple[str, str, st
         for origin, target, edge in zip(hop.origin, hop.target, hop.edge, strict=True):
             source = adjacency.key(int(nodes[int(origin)]))
             witness = adjacency.witness(int(edge)) or ""
-            if edge_type in (EdgeType.SAME_EVENT, EdgeType.FACT):
-                if source > adjacency.key(int(target)):
-                    continue
+            if edge_type is EdgeType.SAME_EVENT and source > adjacency.key(int(target)):
+                continue  # stored once, walked both ways
             yield source, adjacency.key(int(target)), str(edge_type), witness
 
 
-def graphml(graph: nx.MultiDiGraph) -> Iterator[str]:
+def graphml(graph: nx.MultiDiGraph[str]) -> Iterator[str]:
     """The graph as lines of GraphML; lists, times and empty values are written as text."""
-    clean = nx.MultiDiGraph()
+    clean: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     for node, data in graph.nodes(data=True):
         clean.add_node(_text(node), **{k: _text(v) for k, v in data.items()})
     for source, target, data in graph.edges(data=True):

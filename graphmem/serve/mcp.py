@@ -178,9 +178,7 @@ def _add_reading(server: FastMCP, opening: Opening) -> None:
         ] = 2_000,
     ) -> Answer:
         """Quoted statements that answer, each with its path; says so when nothing supports one."""
-        return _reply(
-            lambda: opening.memory().search(question, limit=limit, max_tokens=max_tokens)
-        )
+        return _reply(lambda: opening.memory().search(question, limit=limit, max_tokens=max_tokens))
 
     @server.tool(annotations={"readOnlyHint": True, "title": "Open ids"})
     def get(

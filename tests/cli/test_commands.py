@@ -52,9 +52,7 @@ def test_causes_follows_the_link_in_both_directions(graphmem: Command, notes: Pa
     graphmem("ingest", str(notes))
     back = graphmem("causes", "the seal cracked", "--json").data
     assert "coolant ran dry" in back["edges"][0]["cause"]
-    forward = graphmem(
-        "causes", "the coolant ran dry", "--direction", "forward", "--json"
-    ).data
+    forward = graphmem("causes", "the coolant ran dry", "--direction", "forward", "--json").data
     assert "seal cracked" in forward["edges"][0]["effect"]
 
 
@@ -142,10 +140,10 @@ def test_rebuild_gives_an_equal_exact_dump(graphmem: Command, notes: Path, vault
     assert len(before.splitlines()) > 10
 
 
-def test_graphml_export_is_read_back_with_equal_counts(
-    graphmem: Command, tmp_path: Path
-) -> None:
-    graphmem("remember", "Kiln 🔥 cracked because\x0b the load was wet.", "--fact", "Kiln 🔥|is in|Bay 3")
+def test_graphml_export_is_read_back_with_equal_counts(graphmem: Command, tmp_path: Path) -> None:
+    graphmem(
+        "remember", "Kiln 🔥 cracked because\x0b the load was wet.", "--fact", "Kiln 🔥|is in|Bay 3"
+    )
     target = tmp_path / "memory.graphml"
     assert graphmem("export", "--format", "graphml", "-o", str(target)).code == 0
     graph = nx.read_graphml(target)

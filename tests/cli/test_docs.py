@@ -34,6 +34,9 @@ def test_every_command_has_help_with_an_example(name: str) -> None:
 
 def test_the_documentation_names_no_command_that_is_gone() -> None:
     text = DOCS.read_text(encoding="utf-8")
-    named = {line.removeprefix("## graphmem ") for line in text.splitlines()
-             if line.startswith("## graphmem ")}
+    named = {
+        line.removeprefix("## graphmem ")
+        for line in text.splitlines()
+        if line.startswith("## graphmem ")
+    }
     assert named == set(COMMANDS)

@@ -57,7 +57,13 @@ def main(arguments: list[str] | None = None) -> int:
         vault = options.vault or Path(folder) / "vault"
         with graphmem.open(vault) as memory, ProgressLine() as line:
             print(f"graphmem ingest {DECISIONS.relative_to(DECISIONS.parents[1])}")
-            print(show(memory.ingest(DECISIONS, project="graphmem", pattern="0*.md", progress=line.update)))
+            print(
+                show(
+                    memory.ingest(
+                        DECISIONS, project="graphmem", pattern="0*.md", progress=line.update
+                    )
+                )
+            )
             return _report(memory)
 
 
