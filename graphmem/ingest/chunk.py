@@ -167,14 +167,13 @@ class _Sizer:
 def _pack(text: str, units: list[tuple[int, int]], sizer: _Sizer) -> Iterator[tuple[int, int]]:
     """Units joined while they fit and the next one does not ask for a cut."""
     start, end = units[0]
-    tokens = sizer.tokens(start, end)
     for left, right in units[1:]:
-        more = sizer.tokens(left, right)
-        full = right - start > MAX_PASSAGE_CHARS or tokens + more > MAX_PASSAGE_TOKENS
+        grown = sizer.tokens(start, right) if right - start <= MAX_PASSAGE_CHARS else 0
+        full = right - start > MAX_PASSAGE_CHARS or grown > MAX_PASSAGE_TOKENS
         if full or _asks_for_cut(text[left:right]):
             yield start, end
-            start, tokens = left, 0
-        end, tokens = right, tokens + more
+            start = left
+        end = right
     yield start, end
 
 
