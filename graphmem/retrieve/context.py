@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,13 +189,31 @@ def content_keys(text: str) -> tuple[str, ...]:
     ('drop', 'gpt-4')
     """
     tokens = tokenize(text)
-    words = [word for word in tokens.whole if word not in STOP_WORDS and not _CONTRACTED(word)]
+    said = [word for word in _untailed(tokens.whole) if word not in STOP_WORDS]
+    # A question of nothing but "don't" is about that word.
+    words = [word for word in said if not _CONTRACTED(word)] or said
     keys = [stem(word) if word.isascii() and word.isalpha() else word for word in words]
     return tuple(dict.fromkeys([*keys, *tokens.stem]))
+
+
+def _untailed(words: Sequence[str]) -> list[str]:
+    """The words without the last character that ends each run of bigrams: it asks for nothing."""
+    return [
+        word
+        for before, word in pairwise(["", *words])
+        if len(word) > 1 or not (_is_bigram(before) and before[1] == word)
+    ]
+
+
+def _is_bigram(word: str) -> bool:
+    return len(word) == 2 and not word.isascii()
 
 
 @lru_cache(maxsize=HELD_CACHE)
 def held_keys(text: str) -> frozenset[str]:
     """All keys a text can answer to: its words, their stems, and the parts of its identifiers."""
     tokens = tokenize(text)
-    return frozenset((*map(stem, tokens.whole), *tokens.whole, *tokens.stem, *tokens.split))
+    chars = (char for word in tokens.whole if _is_bigram(word) for char in word)
+    return frozenset(
+        (*map(stem, tokens.whole), *tokens.whole, *tokens.stem, *tokens.split, *chars)
+    )

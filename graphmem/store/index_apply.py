@@ -284,7 +284,8 @@ class IndexApplier:
             "UPDATE passage SET search_hash = ? WHERE number = ?", (search_hash(text), number)
         )
         states = self._db.execute(
-            "SELECT 1 FROM state WHERE target_id IN (?, ?) AND gone = ? LIMIT 1",
+            "SELECT 1 FROM state WHERE target_id IN (?, ?) AND gone = ? "
+            "AND kind <> 'snoozed' LIMIT 1",
             (passage_id, source_id, NEVER),
         ).fetchone()
         if states is None:
