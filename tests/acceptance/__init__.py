@@ -1,0 +1,1 @@
+"""Acceptance tests: what a user is promised, end to end."""

@@ -1,0 +1,54 @@
+"""Vaults in memory that share one loaded extractor, and notes as real files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from graphmem.memory import Memory
+from graphmem.model.extraction import Extractor
+from graphmem.model.results import EntityView, FactView, IngestReport
+from graphmem.settings import Settings
+
+# The moment that every test vault lives at.
+NOW = datetime(2031, 6, 1, 12, tzinfo=UTC)
+
+
+def vault(extractor: Extractor, *, embedder: str = "none", path: Path | None = None) -> Memory:
+    """An empty vault: in memory, or a real one of the default engine at ``path``."""
+    engine = "memory" if path is None else "kuzu"
+    settings = Settings(engine=engine, embedder=embedder)
+    memory = Memory(path, settings, clock=lambda: NOW)
+    memory._extractor = extractor
+    return memory
+
+
+def write(folder: Path, *texts: str) -> list[Path]:
+    """One file per text, named in order."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"n{number:03}.md" for number in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text + "\n", encoding="utf-8")
+    return paths
+
+
+def told(memory: Memory, folder: Path, *texts: str) -> IngestReport:
+    """Ingests one note per text."""
+    write(folder, *texts)
+    report = memory.ingest(folder, project="p")
+    assert not report.problems
+    return report
+
+
+def entity(memory: Memory, name: str) -> EntityView:
+    """The only entity of exactly that name."""
+    result = memory.kg_query(name)
+    assert result.matched_by == "name", f"{name!r} is found by {result.matched_by}"
+    (found,) = result.entities
+    return found
+
+
+def facts(views: Iterable[FactView]) -> set[tuple[str, str, str]]:
+    """Facts as subject, predicate, object."""
+    return {(fact.subject, fact.predicate, fact.object) for fact in views}
