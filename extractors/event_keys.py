@@ -17,6 +17,8 @@ MAX_KEY_CHARS = 400
 _DISCOURSE = frozenset(
     {("as", "result"), ("as", "consequence"), ("for", "reason"), ("on", "account"), ("in", "order")}
 )
+# Another time is another event.
+_REPEATS = frozenset({"again", "twice", "thrice", "repeatedly"})
 _REASONS = frozenset({"because", "due", "owing", "thanks"})
 
 
@@ -38,6 +40,8 @@ def event_key(sentence: Sentence, claim: Predication, roles: Roles, members: fro
     for prep, noun in roles.preps:
         if not is_vague(noun) and (prep, noun.lemma) not in _DISCOURSE and prep not in _REASONS:
             parts.add(f"{prep}:{_nested(sentence, noun)}")
+    adverbs = sentence.children(claim.verb, "advmod")
+    parts |= {f"times:{word.lower}" for word in adverbs if parts and word.lower in _REPEATS}
     inside = [c for c in sentence.children(claim.verb, "xcomp", "ccomp") if c.i in members]
     for inner in inside:
         parts.add(f"that:{_nested(sentence, inner)}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from graphmem.extractors.names import SHAPE_WEIGHT, ShapeName
+from graphmem.extractors.names import SHAPE_WEIGHT, ShapeName, is_acronym
 from graphmem.extractors.parse import Sentence, Word
 from graphmem.extractors.words import CALENDAR, CLASS_NOUNS, COMMON_OPENERS, NOT_A_NAME
 from graphmem.model.items import MAX_NAME_CHARS
@@ -32,6 +32,24 @@ _INSIDE: Final = frozenset({"of", "the", "and", "for", "de", "von", "van", "der"
 _ROLE_WORDS: Final = NOT_A_NAME | {"readme", "status", "context", "decision", "rationale"}
 # Scripts without spaces between words: what the tagger takes for a name there is a sentence.
 _UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u0e00-\u0e7f]")
+# An acronym without a vowel is nothing but a name, whatever the tagger says.
+_VOWELS: Final = frozenset("AEIOU")
+_SHOUTED: Final = _ROLE_WORDS | {"must", "shall", "should", "todo", "fixme", "xxx", "tldr"}
+# Endings of nouns that need no article: "Retrieval uses Kuzu", "Testing takes an hour".
+_ABSTRACT: Final = (
+    "ing",
+    "tion",
+    "sion",
+    "ment",
+    "ness",
+    "ity",
+    "al",
+    "ance",
+    "ence",
+    "ure",
+    "ism",
+    "cy",
+)
 _STRIP: Final = " \t\"'“”‘’()[]{}<>.,;:!?*_`"
 
 
@@ -67,6 +85,7 @@ def find_names(text: str, sentences: list[Sentence], shapes: list[ShapeName]) ->
         sentence = repaired.tagged or repaired
         found.extend(_tagged(text, sentence, number, shapes))
         found.extend(_proper_runs(text, sentence, number))
+        found.extend(_acronyms(text, sentence, number))
     kept = _longest(found)
     _attach(sentences, kept, shapes)
     return kept
@@ -130,6 +149,8 @@ def _touches(run: list[Word], word: Word, text: str) -> bool:
 def _is_name_word(word: Word, sentence: Sentence) -> bool:
     if word.name >= 0:
         return False
+    if _is_bare_subject(word, sentence):
+        return True
     if word.tag not in {"NNP", "NNPS"} or not word.text[:1].isupper():
         return False
     if word.lower in _ROLE_WORDS or len(word.text) < 2:
@@ -137,6 +158,21 @@ def _is_name_word(word: Word, sentence: Sentence) -> bool:
     if word.i == 0 and word.lower in CLASS_NOUNS:
         return False
     return word.i > 0 or _opens_with_name(word, sentence)
+
+
+def _is_bare_subject(word: Word, sentence: Sentence) -> bool:
+    """ "Orion uses Basalt.": a singular noun without an article that acts on a name is one."""
+    if word.i or word.tag != "NN" or word.dep != "nsubj" or not word.text.istitle():
+        return False
+    if word.lower in _ROLE_WORDS | COMMON_OPENERS | CLASS_NOUNS or word.lower.endswith(_ABSTRACT):
+        return False
+    verb, after = sentence.head(word), sentence.after(word)
+    objects = sentence.children(verb, "dobj", "oprd")
+    return after is not None and after.i == verb.i and any(_is_named(each) for each in objects)
+
+
+def _is_named(word: Word) -> bool:
+    return word.name >= 0 or _is_capital(word)
 
 
 def _opens_with_name(word: Word, sentence: Sentence) -> bool:
@@ -151,6 +187,20 @@ def _opens_with_name(word: Word, sentence: Sentence) -> bool:
 
 def _is_capital(word: Word) -> bool:
     return word.tag in {"NNP", "NNPS"} and word.text[:1].isupper()
+
+
+def _acronyms(text: str, sentence: Sentence, number: int) -> Iterable[Named]:
+    """Words in capitals that the tagger takes for something else: "Letters to QHRB go ..."."""
+    letters = [word for word in sentence.words if word.text.isalpha()]
+    if 2 * sum(word.text.isupper() for word in letters) > len(letters):
+        return
+    for word in letters:
+        if word.name >= 0 or not is_acronym(word.text) or word.lower in _SHOUTED:
+            continue
+        if word.tag in {"NN", "NNS", "FW"} or not _VOWELS & set(word.text):
+            made = _named(text, [word], number, None, 0.0)
+            if made is not None:
+                yield made
 
 
 def _named(

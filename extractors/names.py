@@ -58,6 +58,7 @@ _WIKI: Final = re.compile(
 _TICKS: Final = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]{1,300})\1(?!`)")
 _CODE_NAME: Final = re.compile(r"[@.~/]?[\w+#@./:*-]{1,120}(?:\(\))?", re.ASCII)
 _PATHLIKE: Final = re.compile(rf"(?:~|\.{{1,2}})?/[\w./-]+|[\w.-]+(?:/[\w.-]+)+|[\w-]+\.(?:{_EXT})")
+_ACRONYM: Final = re.compile(r"[A-Z]{3,6}")
 _QUARTER: Final = re.compile(r"[QH][1-4]")
 # Prefixes that look like a ticket's but number a standard, a model or an algorithm.
 _NOT_TICKETS: Final = frozenset(
@@ -130,6 +131,15 @@ def find_shape_names(text: str, masked: Sequence[tuple[int, int]]) -> list[Shape
     for found in _SHAPES.finditer(text):
         _add(taken, free, _shaped(found))
     return sorted(taken, key=lambda name: name.start)
+
+
+def is_acronym(word: str) -> bool:
+    """Whether a word is all capitals, as only names are in a sentence that is not shouted.
+
+    >>> is_acronym("QHRB"), is_acronym("IT"), is_acronym("Basalt")
+    (True, False, False)
+    """
+    return _ACRONYM.fullmatch(word) is not None
 
 
 class _Free:

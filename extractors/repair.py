@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from graphmem.extractors.names import ShapeName
+from graphmem.extractors.names import ShapeName, is_acronym
 from graphmem.extractors.parse import Sentence, Word
 from graphmem.extractors.view import SentenceView, merged_view, origin_of
 from graphmem.extractors.words import NOT_A_NAME
 
 _MAX_LEAD_WORDS = 3
+_FINITE = frozenset({"VBD", "VBP", "VBZ", "MD"})
 
 
 def repair_view(
@@ -79,14 +80,18 @@ def _lost_verb(sentence: Sentence) -> Word | None:
         if word.tag not in {"NNS", "NN", "NNPS", "NNP"} or not word.text.islower():
             continue
         before = sentence.words[word.i - 1]
-        if not word.lower.endswith("s") or word.name >= 0 or not before.is_proper:
+        if not word.lower.endswith("s") or word.name >= 0 or not _is_like_a_name(before):
             continue
-        verbs = [w for w in sentence.words if w.tag in {"VBD", "VBP", "VBZ", "MD"}]
+        verbs = [w for w in sentence.words if w.tag in _FINITE and not is_acronym(w.text)]
         people = word.lower.endswith(("ers", "ors"))
         swapped = word.dep in {"nsubj", "compound"} and verbs and verbs[0].i == word.i + 1
         if not verbs or (swapped and not people):
             return word
     return None
+
+
+def _is_like_a_name(word: Word) -> bool:
+    return word.is_proper or is_acronym(word.text)
 
 
 def _runs(sentence: Sentence, suspect: Word) -> list[list[Word]]:

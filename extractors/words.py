@@ -31,7 +31,7 @@ NOT_A_NAME: Final = CALENDAR | _words(
     "yesterday yet you your return drop add keep take run read write wait set allow cut limit try "
     "give get make call send show see reduce remove raise open close retry print fetch load store "
     "fix ignore split replace bump update unset prevent build rename move merge revert improve "
-    "handle refactor clean document upgrade downgrade install use using "
+    "adopt choose handle refactor clean document upgrade downgrade install use using "
     "gb mb kb tb ghz mhz version step figure table section chapter test delete insert noted "
     "thanks done ok okay hello hi please sorry sure let note nothing "
     "something everything exactly nearly almost roughly under over increase decrease support check"

@@ -214,6 +214,4 @@ def held_keys(text: str) -> frozenset[str]:
     """All keys a text can answer to: its words, their stems, and the parts of its identifiers."""
     tokens = tokenize(text)
     chars = (char for word in tokens.whole if _is_bigram(word) for char in word)
-    return frozenset(
-        (*map(stem, tokens.whole), *tokens.whole, *tokens.stem, *tokens.split, *chars)
-    )
+    return frozenset((*map(stem, tokens.whole), *tokens.whole, *tokens.stem, *tokens.split, *chars))

@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import apsw
-
 from graphmem.model.base import Model, digest, iso
 from graphmem.model.items import (
     DeclaredName,
@@ -20,7 +18,6 @@ from graphmem.model.items import (
 )
 from graphmem.model.operations import (
     AddEvidence,
-    Cursor,
     DeclareRoot,
     MoveMention,
     Name,
@@ -35,6 +32,7 @@ from graphmem.model.operations import (
 )
 from graphmem.store.index_schema import NEVER, set_meta
 from graphmem.store.journal import JournalRow
+from graphmem.store.sqlite import Db
 from graphmem.text import fold, tokenize
 
 
@@ -58,7 +56,7 @@ def name_tokens(key: str) -> set[str]:
 class IndexApplier:
     """Applies rows to an open index; one object per transaction."""
 
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, db: Db) -> None:
         self._db = db
         self._touched: set[str] = set()
 
@@ -68,6 +66,7 @@ class IndexApplier:
             if row.operation is not None:
                 self._take(row.seq, row.at, row.operation)
         self._refresh_lexical(sorted(self._touched))
+        self._touched.clear()
         if rows:
             set_meta(self._db, "applied_seq", str(rows[-1].seq))
 
@@ -81,32 +80,26 @@ class IndexApplier:
             case PutEntity():
                 self._put("entity", operation.before, operation.after, seq, at)
                 self._entity(operation.after, operation.before, seq)
-            case PutFact():
-                self._put("fact", operation.before, operation.after, seq, at)
-            case AddEvidence():
-                self._put("evidence", operation.before, operation.after, seq, at)
-            case PutLink():
-                self._put("link", operation.before, operation.after, seq, at)
+            case PutFact() | AddEvidence() | PutLink() | DeclareRoot():
+                kind = _PLAIN_KINDS[type(operation)]
+                self._put(kind, operation.before, operation.after, seq, at)
             case Name():
                 self._put("name", operation.before, operation.after, seq, at)
                 self._declared(operation.after, operation.before, seq)
-            case DeclareRoot():
-                self._put("root", operation.before, operation.after, seq, at)
             case RedirectEntity():
                 self._redirect(operation.after, operation.before, seq)
             case MoveMention():
                 self._move(operation, seq, at)
             case SetState():
                 self._state(operation.after, seq)
-            case Cursor():
-                value = None if operation.after is None else json.dumps(operation.after)
-                self._item(f"cursor:{operation.name}", seq, "cursor", value, at)
             case _:
                 self._other(operation, seq, at)
 
     def _other(self, operation: Any, seq: int, at: str) -> None:
-        """Annotations, predicates and decisions are kept as items under a key of their own."""
+        """Cursors, labels, predicates and decisions are kept as items under a key of their own."""
         match operation.op:
+            case "cursor":
+                key = f"cursor:{operation.name}"
             case "annotate":
                 key = f"annotation:{operation.target_id}#{operation.label}"
             case "declare_predicate":
@@ -312,6 +305,13 @@ class IndexApplier:
         return str(json.loads(row[0])["title"])
 
 
+# Operations that change an item and no look-up table.
+_PLAIN_KINDS: dict[type, str] = {
+    PutFact: "fact",
+    AddEvidence: "evidence",
+    PutLink: "link",
+    DeclareRoot: "root",
+}
 _NONE = (None, None, None, None)
 
 

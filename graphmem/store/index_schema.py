@@ -6,8 +6,7 @@ sequence sees exactly what was published there.
 
 from __future__ import annotations
 
-import apsw
-
+from graphmem.store.sqlite import Db
 from graphmem.text import COLUMNS, TOKENIZER_REVISION
 
 # Raised with every change of the tables; another version is dropped and built anew.
@@ -94,7 +93,7 @@ PROJECTED = (
 )
 
 
-def create(db: apsw.Connection) -> None:
+def create(db: Db) -> None:
     """Makes what is missing; an index of another version loses all but its vectors."""
     db.execute(_TABLES)
     db.execute(LEXICAL)
@@ -105,7 +104,7 @@ def create(db: apsw.Connection) -> None:
         set_meta(db, "version", version)
 
 
-def clear(db: apsw.Connection) -> None:
+def clear(db: Db) -> None:
     """Empties the projection and keeps the vectors."""
     for table in PROJECTED:
         db.execute(f"DELETE FROM {table}")
@@ -116,17 +115,17 @@ def clear(db: apsw.Connection) -> None:
     set_meta(db, "applied_seq", "0")
 
 
-def get_meta(db: apsw.Connection, key: str) -> str | None:
+def get_meta(db: Db, key: str) -> str | None:
     """A value of the meta table."""
     row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return None if row is None else str(row[0])
 
 
-def set_meta(db: apsw.Connection, key: str, value: str) -> None:
+def set_meta(db: Db, key: str, value: str) -> None:
     """Sets a value of the meta table."""
     db.execute("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, value))
 
 
-def applied_seq(db: apsw.Connection) -> int:
+def applied_seq(db: Db) -> int:
     """The last journal row whose effects are in the index."""
     return int(get_meta(db, "applied_seq") or 0)

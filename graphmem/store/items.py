@@ -7,8 +7,6 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TypeVar
 
-import apsw
-
 from graphmem.model.base import Model
 from graphmem.model.items import (
     Entity,
@@ -23,7 +21,7 @@ from graphmem.model.items import (
 )
 from graphmem.model.scope import Scope
 from graphmem.store.graph.base import GraphStore
-from graphmem.store.sqlite import Readers
+from graphmem.store.sqlite import Db, Readers
 from graphmem.store.visibility import VISIBLE_PASSAGE, Sight, as_json, hidden
 
 M = TypeVar("M", bound=Model)
@@ -71,7 +69,7 @@ class ItemReads:
             for ident, text in self.json_of(kind, ids).items()
         }
 
-    def _unhidden(self, db: apsw.Connection, ids: Iterable[str], scope: Scope) -> set[str]:
+    def _unhidden(self, db: Db, ids: Iterable[str], scope: Scope) -> set[str]:
         rows = db.execute(
             f"SELECT j.value FROM json_each(:ids) j WHERE NOT {hidden('j.value')}",
             self._sight(scope).parameters(ids=as_json(set(ids))),
@@ -152,7 +150,7 @@ class ItemReads:
         known = spoken | {e for e in silent if self._has_fact(e, scope)}
         return {k: e for k, e in found.items() if k in known}
 
-    def _mentioned(self, db: apsw.Connection, ids: Iterable[str], scope: Scope) -> set[str]:
+    def _mentioned(self, db: Db, ids: Iterable[str], scope: Scope) -> set[str]:
         rows = db.execute(
             "SELECT j.value FROM json_each(:ids) j WHERE EXISTS ("
             "SELECT 1 FROM part x JOIN passage p ON p.id = x.passage_id "

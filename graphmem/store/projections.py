@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from graphmem.model.items import Mention, PassageBundle
-from graphmem.store.graph.base import GraphStore
+from graphmem.store.graph.base import GraphChanges, GraphStore
 from graphmem.store.graph.changes import project
 from graphmem.store.graph.snapshot import PinnedGraph, SnapshotBuilder
 from graphmem.store.index_apply import IndexApplier
 from graphmem.store.index_schema import NEVER, applied_seq, clear
-from graphmem.store.journal import JournalRow
+from graphmem.store.journal import Journal, JournalRow
 from graphmem.store.sqlite import Readers
 from graphmem.store.visibility import as_json
 from graphmem.vocabulary import StateKind
@@ -77,6 +77,21 @@ class Projections:
 
     def take(self, rows: Sequence[JournalRow], fault: Fault = no_fault) -> None:
         """Takes in one committed batch and publishes it; skips what a projection already has."""
+        changes, last = self._store(rows, fault), rows[-1].seq
+        fault("before_publish")
+        if self._builder.seq < last:
+            self._builder.advance(changes, last)
+
+    def catch_up(self, journal: Journal) -> None:
+        """Takes in every batch that index or graph still lacks, then publishes the whole.
+
+        The snapshot is made anew: an interruption may have left it half advanced.
+        """
+        for rows in journal.batches(min(self.index_seq, self.graph.applied_seq)):
+            self._store(rows)
+        self.use_graph(self.graph)
+
+    def _store(self, rows: Sequence[JournalRow], fault: Fault = no_fault) -> GraphChanges:
         last = rows[-1].seq
         changes = project(rows, self._lookup)
         if self.index_seq < last:
@@ -86,9 +101,7 @@ class Projections:
         if self.graph.applied_seq < last:
             fault("in_graph")
             self.graph.apply(changes, last)
-        fault("before_publish")
-        if self._builder.seq < last:
-            self._builder.advance(changes, last)
+        return changes
 
     def fill_index(self, batches: Iterable[list[JournalRow]]) -> None:
         """Builds the index anew from all batches, in one transaction."""

@@ -80,7 +80,7 @@ class SearchReads(NameReads):
             rows = db.execute(
                 "SELECT p.id, min(t.at) AS first FROM passage p JOIN ("
                 "SELECT id AS pid, authored_at AS at FROM passage WHERE authored_at >= :start "
-                "AND authored_at < :end UNION ALL "
+                "AND authored_at < :end AND seq <= :seq AND gone > :seq UNION ALL "
                 "SELECT passage_id, start_at FROM part WHERE start_at < :end "
                 "AND coalesce(end_at, start_at || '~') > :start AND seq <= :seq AND gone > :seq"
                 f") t ON t.pid = p.id WHERE {VISIBLE_PASSAGE} "

@@ -9,8 +9,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
+
+# An open connection. apsw types every cell as a union, so rows are read as Any.
+Db = Any
 
 # Milliseconds a connection waits for another one's lock before it gives up.
 BUSY_TIMEOUT_MS = 10_000
@@ -71,7 +75,7 @@ class Readers:
         self._prepare = prepare
 
     @contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def reading(self) -> Iterator[Db]:
         """A connection that no other thread uses while the context is open."""
         if self._path is None:
             with self._shared:
@@ -80,7 +84,7 @@ class Readers:
         yield self._thread_connection(self._path)
 
     @contextmanager
-    def writing(self) -> Iterator[apsw.Connection]:
+    def writing(self) -> Iterator[Db]:
         """The writing connection inside one transaction."""
         with self._shared, transaction(self._writer):
             yield self._writer

@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-import apsw
 import numpy as np
 import sqlite_vec
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from graphmem.errors import InvalidInputError
 from graphmem.store.index_apply import search_text
 from graphmem.store.index_schema import NEVER
 from graphmem.store.protocols import Scored
-from graphmem.store.sqlite import Readers
+from graphmem.store.sqlite import Db, Readers
 
 # Up to this many vectors a scan in memory is used (measured: exact top 50 of 100,000 x 384 takes
 # numpy 24 ms and vec0 47 ms); 200,000 x 384 floats are 300 MB. Above, vec0 reads from disk.
@@ -28,7 +27,7 @@ NORM_TOLERANCE = 1e-2
 VEC0_LIMIT = 4_096
 
 
-def load_extension(db: apsw.Connection) -> None:
+def load_extension(db: Db) -> None:
     """Loads sqlite-vec into a connection."""
     db.enable_load_extension(True)
     db.load_extension(sqlite_vec.loadable_path())
@@ -192,7 +191,7 @@ _PENDING = (
 )
 
 
-def _text(db: apsw.Connection, passage_id: str, source_id: str) -> str:
+def _text(db: Db, passage_id: str, source_id: str) -> str:
     from graphmem.store.index_apply import IndexApplier
 
     reader = IndexApplier(db)

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import apsw
-
 from graphmem.model.base import iso
 from graphmem.model.scope import Scope
+from graphmem.store.sqlite import Db
 
 # A target's states that hide it from the scope; ``{ids}`` is a list of SQL expressions.
 _HIDDEN = (
@@ -57,7 +56,7 @@ class Sight:
             **more,
         }
 
-    def hidden_ids(self, db: apsw.Connection) -> frozenset[str]:
+    def hidden_ids(self, db: Db) -> frozenset[str]:
         """Every id the scope hides directly; what hangs on them is hidden with them."""
         parameters = self.parameters()
         states = db.execute(

@@ -1,0 +1,1 @@
+"""Tests of the store: journal, index, views, writer, vault and dumps."""
