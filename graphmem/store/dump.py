@@ -14,6 +14,7 @@ from typing import Any
 
 from graphmem.model.base import digest
 from graphmem.store.graph.base import GraphStore
+from graphmem.store.index_schema import NEVER
 from graphmem.store.sqlite import Readers
 
 # Columns that tell when something was recorded or in what order it came.
@@ -60,9 +61,7 @@ def content(readers: Readers) -> Iterator[str]:
             "SELECT kind, json FROM item i WHERE json IS NOT NULL AND seq = "
             "(SELECT max(seq) FROM item WHERE id = i.id)"
         ).fetchall()
-        states = db.execute(
-            "SELECT target_id, kind FROM state WHERE gone > (SELECT max(seq) FROM item)"
-        ).fetchall()
+        states = db.execute("SELECT target_id, kind FROM state WHERE gone = ?", (NEVER,)).fetchall()
     items = [(kind, json.loads(text)) for kind, text in rows]
     names = {
         data["id"]: f"entity:{data['name_key']}#{data['bucket']}"

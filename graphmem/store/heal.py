@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from itertools import chain
 from pathlib import Path
 
 import apsw
 
-from graphmem.errors import ProjectionDamagedError
+from graphmem.errors import ProjectionDamagedError, VaultError
 from graphmem.store.graph.base import GraphStore
 from graphmem.store.graph.changes import NothingStored, project
 from graphmem.store.graph.memory import MemoryGraph
@@ -19,27 +20,56 @@ from graphmem.store.vectors import load_extension
 
 INDEX_FILE = "index.sqlite"
 GRAPH_FILE = "graph.kuzu"
-# Written by a clean close and removed by an open: without it the graph is probed in a child first.
+# Written by a clean close and removed by an open. Without it, or when a file is not as it was, the
+# index is checked and the graph is probed in a child first.
 CLEAN_MARK = "clean"
 
 
-def open_index(folder: Path | None) -> Readers:
+# Stands while the graph's log holds removed nodes: Kuzu 0.11.3 may take other edges with them when
+# it replays the log, so the next open builds the graph anew.
+REMOVED_MARK = "graph.removed"
+
+# What SQLite raises for a file that is damaged or none of its own; not for a full disk.
+_DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError)
+
+
+def clean_mark(folder: Path) -> str:
+    """Sizes and times of the projections' files: a clean close writes them down."""
+    found: dict[str, list[int]] = {}
+    for name in (INDEX_FILE, GRAPH_FILE, f"{GRAPH_FILE}.wal"):
+        path = folder / name
+        if path.exists():
+            stat = path.stat()
+            found[name] = [stat.st_size, stat.st_mtime_ns]
+    return json.dumps(found)
+
+
+def _read_mark(folder: Path) -> str | None:
+    try:
+        return (folder / CLEAN_MARK).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return None
+
+
+def open_index(folder: Path | None, trusted: bool = False) -> Readers:
     """The index, made anew when it is missing, damaged or of another version."""
     path = None if folder is None else folder / INDEX_FILE
     try:
-        return _index(path)
-    except apsw.Error:
+        return _index(path, trusted)
+    except _DAMAGE:
         if path is None:
             raise
         _move_aside(path)
-        return _index(path)
+        return _index(path, trusted=False)
+    except apsw.Error as error:
+        raise VaultError(f"cannot open {path}: {error}; free space or check its rights") from error
 
 
-def _index(path: Path | None) -> Readers:
+def _index(path: Path | None, trusted: bool) -> Readers:
     db = connect(path, synchronous="NORMAL")
     try:
         load_extension(db)
-        if db.execute("PRAGMA quick_check(1)").get != "ok":
+        if not trusted and db.execute("PRAGMA quick_check(1)").get != "ok":
             raise apsw.CorruptError(f"{path} is damaged")
         with transaction(db):
             create(db)
@@ -59,21 +89,29 @@ def _move_aside(path: Path) -> None:
             part.replace(f"{path}{suffix}.damaged")
 
 
-def open_graph(folder: Path | None, engine: str, journal: Journal) -> GraphStore:
+def take_mark(folder: Path | None) -> bool:
+    """Whether the files are as the last clean close left them; the mark is gone afterwards."""
+    if folder is None:
+        return True
+    trusted = _read_mark(folder) == clean_mark(folder)
+    (folder / CLEAN_MARK).unlink(missing_ok=True)
+    return trusted
+
+
+def open_graph(
+    folder: Path | None, engine: str, journal: Journal, trusted: bool = False
+) -> GraphStore:
     """The graph; one that cannot be opened or is ahead of the journal is built anew."""
     if folder is None or engine == "memory":
         return rebuilt_graph(None, "memory", journal) if journal.head else MemoryGraph()
     from graphmem.store.graph.kuzu_engine import KuzuGraph
-    from graphmem.store.graph.kuzu_files import log_bytes, probe
+    from graphmem.store.graph.kuzu_files import probe
 
     path = folder / GRAPH_FILE
-    if not path.exists() and journal.head:
+    if journal.head and (not path.exists() or (folder / REMOVED_MARK).exists()):
         return rebuilt_graph(folder, engine, journal)
-    clean = folder / CLEAN_MARK
-    trusted = clean.exists()
-    clean.unlink(missing_ok=True)
     try:
-        if log_bytes(path) and not trusted and not probe(path):
+        if not trusted and not probe(path):
             raise ProjectionDamagedError(f"{path} is damaged")
         graph: GraphStore = KuzuGraph(path)
     except ProjectionDamagedError:
@@ -96,10 +134,14 @@ def rebuilt_graph(folder: Path | None, engine: str, journal: Journal) -> GraphSt
             graph.load(changes, seq)
         return graph
     from graphmem.store.graph.kuzu_engine import KuzuGraph
+    from graphmem.store.graph.kuzu_files import remove_files
 
     path = folder / GRAPH_FILE
     if rows:
         KuzuGraph.build(path, changes, seq)
+    else:
+        remove_files(path)
+    (folder / REMOVED_MARK).unlink(missing_ok=True)
     return KuzuGraph(path)
 
 

@@ -6,10 +6,14 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from graphmem.model.base import Model, digest, iso
+from graphmem.model.base import Model, digest
 from graphmem.model.items import (
     DeclaredName,
     Entity,
+    EntityObject,
+    Evidence,
+    Fact,
+    Link,
     Passage,
     PassageBundle,
     SameAs,
@@ -18,6 +22,10 @@ from graphmem.model.items import (
 )
 from graphmem.model.operations import (
     AddEvidence,
+    Annotate,
+    Cursor,
+    Decide,
+    DeclarePredicate,
     DeclareRoot,
     MoveMention,
     Name,
@@ -30,7 +38,7 @@ from graphmem.model.operations import (
     RedirectEntity,
     SetState,
 )
-from graphmem.store.index_schema import NEVER, set_meta
+from graphmem.store.index_schema import NEVER, moment, set_meta
 from graphmem.store.journal import JournalRow
 from graphmem.store.sqlite import Db
 from graphmem.text import fold, tokenize
@@ -53,12 +61,30 @@ def name_tokens(key: str) -> set[str]:
     return {fold(token) for token in (*tokens.whole, *tokens.split)}
 
 
+def text_key(operation: Operation) -> str | None:
+    """The key of an operation that sets a text; None for the other kinds."""
+    match operation:
+        case Cursor():
+            return f"cursor:{operation.name}"
+        case Annotate():
+            return f"annotation:{operation.target_id}#{operation.label}"
+        case DeclarePredicate():
+            return f"predicate:{operation.predicate}"
+        case Decide():
+            return f"decision:{operation.proposal_id}"
+        case _:
+            return None
+
+
 class IndexApplier:
     """Applies rows to an open index; one object per transaction."""
 
     def __init__(self, db: Db) -> None:
         self._db = db
         self._touched: set[str] = set()
+        # What the batch itself says of passages and titles, so that it is not read back.
+        self._fresh: dict[str, Passage] = {}
+        self._titles: dict[str, str] = {}
 
     def apply(self, rows: Sequence[JournalRow]) -> None:
         """Takes in whole batches in order and moves ``applied_seq`` to the last row."""
@@ -66,7 +92,8 @@ class IndexApplier:
             if row.operation is not None:
                 self._take(row.seq, row.at, row.operation)
         self._refresh_lexical(sorted(self._touched))
-        self._touched.clear()
+        for held in (self._touched, self._fresh, self._titles):
+            held.clear()
         if rows:
             set_meta(self._db, "applied_seq", str(rows[-1].seq))
 
@@ -80,9 +107,15 @@ class IndexApplier:
             case PutEntity():
                 self._put("entity", operation.before, operation.after, seq, at)
                 self._entity(operation.after, operation.before, seq)
-            case PutFact() | AddEvidence() | PutLink() | DeclareRoot():
-                kind = _PLAIN_KINDS[type(operation)]
-                self._put(kind, operation.before, operation.after, seq, at)
+            case PutFact():
+                self._put("fact", operation.before, operation.after, seq, at)
+                self._fact(operation.after, operation.before, seq)
+            case AddEvidence():
+                self._put("evidence", operation.before, operation.after, seq, at)
+                self._evidence(operation.after, operation.before, seq)
+            case PutLink():
+                self._put("link", operation.before, operation.after, seq, at)
+                self._link(operation.after, operation.before, seq)
             case Name():
                 self._put("name", operation.before, operation.after, seq, at)
                 self._declared(operation.after, operation.before, seq)
@@ -92,24 +125,41 @@ class IndexApplier:
                 self._move(operation, seq, at)
             case SetState():
                 self._state(operation.after, seq)
+            case DeclareRoot():
+                self._put("root", operation.before, operation.after, seq, at)
             case _:
                 self._other(operation, seq, at)
 
-    def _other(self, operation: Any, seq: int, at: str) -> None:
+    def _fact(self, after: Fact | None, before: Fact | None, seq: int) -> None:
+        if before is not None:
+            self._end("fact", "id", before.id, seq)
+        if after is not None:
+            end = after.object.entity_id if isinstance(after.object, EntityObject) else None
+            row = (after.id, after.subject_id, end, seq, NEVER)
+            self._db.execute("INSERT INTO fact VALUES(?,?,?,?,?)", row)
+
+    def _evidence(self, after: Evidence | None, before: Evidence | None, seq: int) -> None:
+        if before is not None:
+            self._end("evidence", "id", before.id, seq)
+        if after is not None:
+            row = (after.id, after.fact_id, after.passage_id, after.statement_id, seq, NEVER)
+            self._db.execute("INSERT INTO evidence VALUES(?,?,?,?,?,?)", row)
+
+    def _link(self, after: Link | None, before: Link | None, seq: int) -> None:
+        if before is not None:
+            self._end("link", "id", before.id, seq)
+        if after is not None:
+            ends = (after.source_id, after.target_id, after.passage_id)
+            row = (after.id, after.kind.value, *ends, seq, NEVER)
+            self._db.execute("INSERT INTO link VALUES(?,?,?,?,?,?,?)", row)
+
+    def _other(self, operation: Operation, seq: int, at: str) -> None:
         """Cursors, labels, predicates and decisions are kept as items under a key of their own."""
-        match operation.op:
-            case "cursor":
-                key = f"cursor:{operation.name}"
-            case "annotate":
-                key = f"annotation:{operation.target_id}#{operation.label}"
-            case "declare_predicate":
-                key = f"predicate:{operation.predicate}"
-            case "decide":
-                key = f"decision:{operation.proposal_id}"
-            case _:
-                return
-        value = None if operation.after is None else json.dumps(operation.after)
-        self._item(key, seq, operation.op, value, at)
+        key = text_key(operation)
+        if key is not None:
+            after = getattr(operation, "after", None)
+            value = None if after is None else json.dumps(after)
+            self._item(key, seq, operation.op, value, at)
 
     def _item(self, ident: str, seq: int, kind: str, value: str | None, at: str) -> None:
         self._db.execute(
@@ -133,12 +183,11 @@ class IndexApplier:
         if after is not None:
             row = (after.id, after.project, after.uri, after.root_id, seq, NEVER)
             self._db.execute("INSERT INTO source VALUES(?,?,?,?,?,?)", row)
-            moved = before is not None and before.project != after.project
-            if moved:
-                self._db.execute(
-                    "UPDATE passage SET project = ? WHERE source_id = ?", (after.project, after.id)
-                )
-            if before is None or before.title != after.title or moved:
+            self._db.execute(
+                "UPDATE passage SET project = ? WHERE source_id = ? AND project <> ?",
+                (after.project, after.id, after.project),
+            )
+            if before is None or before.title != after.title:
                 self._touch_source(after.id)
 
     def _touch_source(self, source_id: str) -> None:
@@ -150,17 +199,18 @@ class IndexApplier:
     def _bundle(
         self, after: PassageBundle | None, before: PassageBundle | None, seq: int, at: str
     ) -> None:
-        for bundle in (before, after):
-            if bundle is not None:
-                self._end("passage", "id", bundle.passage.id, seq)
-                self._end("part", "passage_id", bundle.passage.id, seq)
-                self._touched.add(bundle.passage.id)
-        if before is not None and after is None:
-            self._item(before.passage.id, seq, "passage", None, at)
+        if before is not None:
+            self._end("passage", "id", before.passage.id, seq)
+            self._end("part", "passage_id", before.passage.id, seq)
+            self._touched.add(before.passage.id)
+            if after is None or after.passage.id != before.passage.id:
+                self._item(before.passage.id, seq, "passage", None, at)
         if after is not None:
             self._item(after.passage.id, seq, "passage", _json(after), at)
             self._passage(after.passage, seq)
             self._parts(after, seq)
+            self._touched.add(after.passage.id)
+            self._fresh[after.passage.id] = after.passage
 
     def _passage(self, passage: Passage, seq: int) -> None:
         project = self._db.execute(
@@ -174,7 +224,7 @@ class IndexApplier:
             passage.origin.value,
             passage.audience.value,
             "",
-            None if passage.authored_at is None else iso(passage.authored_at),
+            moment(passage.authored_at),
             seq,
             NEVER,
         )
@@ -189,15 +239,17 @@ class IndexApplier:
         rows: list[tuple[Any, ...]] = []
         for statement in bundle.statements:
             time = statement.time
-            start = None if time is None or time.start is None else iso(time.start)
-            end = None if time is None or time.end is None else iso(time.end)
+            start = None if time is None else moment(time.start)
+            end = None if time is None else moment(time.end)
             key = statement.event_key
             rows.append((statement.id, passage_id, "statement", key, start, end, *_NONE, seq))
         for mention in bundle.mentions:
             vote = None if mention.type_vote is None else mention.type_vote.value
-            rest = (mention.entity_id, mention.surface, vote, mention.vote_weight)
-            rows.append((mention.id, passage_id, "mention", "", None, None, *rest, seq))
-        self._db.executemany(f"INSERT INTO part VALUES(?,?,?,?,?,?,?,?,?,?,?,{NEVER})", rows)
+            rest = (mention.statement_id, mention.entity_id, mention.surface, vote)
+            rows.append(
+                (mention.id, passage_id, "mention", "", None, None, *rest, mention.vote_weight, seq)
+            )
+        self._db.executemany(f"INSERT INTO part VALUES({'?,' * 12}{NEVER})", rows)
 
     def _entity(self, after: Entity | None, before: Entity | None, seq: int) -> None:
         if before is not None:
@@ -255,7 +307,7 @@ class IndexApplier:
             (seq, state.target_id, state.kind.value, NEVER),
         )
         if state.at is not None:
-            row = (state.target_id, state.kind.value, iso(state.at), seq, NEVER)
+            row = (state.target_id, state.kind.value, moment(state.at), seq, NEVER)
             self._db.execute("INSERT INTO state VALUES(?,?,?,?,?)", row)
         self._touched.add(state.target_id)
         self._touch_source(state.target_id)
@@ -290,6 +342,8 @@ class IndexApplier:
 
     def passage(self, passage_id: str) -> Passage:
         """The newest version of a passage."""
+        if passage_id in self._fresh:
+            return self._fresh[passage_id]
         row = self._db.execute(
             "SELECT json FROM item WHERE id = ? ORDER BY seq DESC LIMIT 1", (passage_id,)
         ).fetchone()
@@ -297,22 +351,16 @@ class IndexApplier:
 
     def title(self, source_id: str) -> str:
         """The newest title of a source."""
-        row = self._db.execute(
-            "SELECT json FROM item WHERE id = ? ORDER BY seq DESC LIMIT 1", (source_id,)
-        ).fetchone()
-        if row is None or row[0] is None:
-            return ""
-        return str(json.loads(row[0])["title"])
+        if source_id not in self._titles:
+            row = self._db.execute(
+                "SELECT json ->> 'title' FROM item WHERE id = ? ORDER BY seq DESC LIMIT 1",
+                (source_id,),
+            ).fetchone()
+            self._titles[source_id] = "" if row is None or row[0] is None else str(row[0])
+        return self._titles[source_id]
 
 
-# Operations that change an item and no look-up table.
-_PLAIN_KINDS: dict[type, str] = {
-    PutFact: "fact",
-    AddEvidence: "evidence",
-    PutLink: "link",
-    DeclareRoot: "root",
-}
-_NONE = (None, None, None, None)
+_NONE = (None,) * 5
 
 
 def _json(model: Model) -> str:

@@ -6,16 +6,17 @@ sequence sees exactly what was published there.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from graphmem.store.sqlite import Db
 from graphmem.text import COLUMNS, TOKENIZER_REVISION
 
 # Raised with every change of the tables; another version is dropped and built anew.
-INDEX_FORMAT = 1
+INDEX_FORMAT = 2
 # A sequence no journal reaches: "not ended".
 NEVER = 2**62
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS item(
     id TEXT NOT NULL, seq INTEGER NOT NULL, kind TEXT NOT NULL, json TEXT,
     recorded_at TEXT NOT NULL,
@@ -39,14 +40,38 @@ CREATE INDEX IF NOT EXISTS passage_hash ON passage(search_hash);
 CREATE INDEX IF NOT EXISTS passage_time ON passage(authored_at);
 CREATE TABLE IF NOT EXISTS part(
     id TEXT NOT NULL, passage_id TEXT NOT NULL, kind TEXT NOT NULL, event_key TEXT NOT NULL,
-    start_at TEXT, end_at TEXT, entity_id TEXT, surface TEXT, type_vote TEXT, weight REAL,
-    seq INTEGER NOT NULL, gone INTEGER NOT NULL
+    start_at TEXT, end_at TEXT, statement_id TEXT, entity_id TEXT, surface TEXT, type_vote TEXT,
+    weight REAL, seq INTEGER NOT NULL, gone INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS part_id ON part(id);
 CREATE INDEX IF NOT EXISTS part_passage ON part(passage_id);
 CREATE INDEX IF NOT EXISTS part_event ON part(event_key) WHERE event_key <> '';
 CREATE INDEX IF NOT EXISTS part_entity ON part(entity_id) WHERE entity_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS part_time ON part(start_at) WHERE start_at IS NOT NULL;
+CREATE TABLE IF NOT EXISTS fact(
+    id TEXT NOT NULL, subject_id TEXT NOT NULL, object_id TEXT,
+    seq INTEGER NOT NULL, gone INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS fact_id ON fact(id);
+CREATE INDEX IF NOT EXISTS fact_subject ON fact(subject_id);
+CREATE INDEX IF NOT EXISTS fact_object ON fact(object_id) WHERE object_id IS NOT NULL;
+CREATE TABLE IF NOT EXISTS evidence(
+    id TEXT NOT NULL, fact_id TEXT NOT NULL, passage_id TEXT NOT NULL, statement_id TEXT,
+    seq INTEGER NOT NULL, gone INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS evidence_id ON evidence(id);
+CREATE INDEX IF NOT EXISTS evidence_fact ON evidence(fact_id);
+CREATE INDEX IF NOT EXISTS evidence_passage ON evidence(passage_id);
+CREATE INDEX IF NOT EXISTS evidence_statement ON evidence(statement_id)
+    WHERE statement_id IS NOT NULL;
+CREATE TABLE IF NOT EXISTS link(
+    id TEXT NOT NULL, kind TEXT NOT NULL, source_id TEXT NOT NULL, target_id TEXT NOT NULL,
+    passage_id TEXT NOT NULL, seq INTEGER NOT NULL, gone INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS link_id ON link(id);
+CREATE INDEX IF NOT EXISTS link_source ON link(source_id);
+CREATE INDEX IF NOT EXISTS link_target ON link(target_id);
+CREATE INDEX IF NOT EXISTS link_passage ON link(passage_id);
 CREATE TABLE IF NOT EXISTS name(
     key TEXT NOT NULL, entity_id TEXT NOT NULL, item_id TEXT NOT NULL, kind TEXT NOT NULL,
     seq INTEGER NOT NULL, gone INTEGER NOT NULL
@@ -66,10 +91,16 @@ CREATE TABLE IF NOT EXISTS state(
     seq INTEGER NOT NULL, gone INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS state_target ON state(target_id);
+CREATE INDEX IF NOT EXISTS state_kind ON state(kind, at);
+"""
+# Vectors outlive every change of the other tables.
+_VECTORS = """
+CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS vector(
     hash TEXT NOT NULL, embedder TEXT NOT NULL, number INTEGER NOT NULL, data BLOB NOT NULL,
     PRIMARY KEY(hash, embedder)
 ) STRICT;
+CREATE INDEX IF NOT EXISTS vector_number ON vector(embedder, number);
 """
 
 # The lexical table; its tokens are escaped, so ASCII splitting at blanks is exact.
@@ -86,6 +117,9 @@ PROJECTED = (
     "source",
     "passage",
     "part",
+    "fact",
+    "evidence",
+    "link",
     "name",
     "name_token",
     "redirect",
@@ -95,24 +129,26 @@ PROJECTED = (
 
 def create(db: Db) -> None:
     """Makes what is missing; an index of another version loses all but its vectors."""
+    db.execute(_VECTORS)
+    version = f"{INDEX_FORMAT}.{TOKENIZER_REVISION}"
+    if get_meta(db, "version") != version:
+        _drop(db)
     db.execute(_TABLES)
     db.execute(LEXICAL)
     db.execute(VOCABULARY)
-    version = f"{INDEX_FORMAT}.{TOKENIZER_REVISION}"
-    if get_meta(db, "version") != version:
-        clear(db)
-        set_meta(db, "version", version)
+    set_meta(db, "version", version)
+
+
+def _drop(db: Db) -> None:
+    for table in ("lexical_terms", "lexical", *PROJECTED):
+        db.execute(f"DROP TABLE IF EXISTS {table}")
+    set_meta(db, "applied_seq", "0")
 
 
 def clear(db: Db) -> None:
     """Empties the projection and keeps the vectors."""
-    for table in PROJECTED:
-        db.execute(f"DELETE FROM {table}")
-    db.execute("DROP TABLE IF EXISTS lexical_terms")
-    db.execute("DROP TABLE IF EXISTS lexical")
-    db.execute(LEXICAL)
-    db.execute(VOCABULARY)
-    set_meta(db, "applied_seq", "0")
+    _drop(db)
+    create(db)
 
 
 def get_meta(db: Db, key: str) -> str | None:
@@ -129,3 +165,8 @@ def set_meta(db: Db, key: str, value: str) -> None:
 def applied_seq(db: Db) -> int:
     """The last journal row whose effects are in the index."""
     return int(get_meta(db, "applied_seq") or 0)
+
+
+def moment(at: datetime | None) -> str | None:
+    """A time as text of one width, so that SQL orders times as the calendar does."""
+    return None if at is None else at.astimezone(UTC).isoformat(timespec="microseconds")

@@ -20,9 +20,18 @@ from graphmem.model.items import (
     Statement,
 )
 from graphmem.model.scope import Scope
-from graphmem.store.graph.base import GraphStore
-from graphmem.store.sqlite import Db, Readers
-from graphmem.store.visibility import VISIBLE_PASSAGE, Sight, as_json, hidden
+from graphmem.store.sqlite import Db, Pin
+from graphmem.store.visibility import (
+    VISIBLE_EVIDENCE,
+    VISIBLE_FACT,
+    VISIBLE_LINK,
+    VISIBLE_PARTS,
+    VISIBLE_PASSAGE,
+    VISIBLE_SOURCE,
+    Sight,
+    alive,
+    as_json,
+)
 
 M = TypeVar("M", bound=Model)
 
@@ -43,11 +52,35 @@ _NEWEST = (
 )
 
 
+_GIVEN = "FROM json_each(:ids) j JOIN"
+# The visible items among the ids, by kind.
+_VISIBLE = {
+    "source": f"SELECT s.id {_GIVEN} source s ON s.id = j.value WHERE {VISIBLE_SOURCE}",
+    "passage": f"SELECT p.id {_GIVEN} passage p ON p.id = j.value WHERE {VISIBLE_PASSAGE}",
+    "fact": f"SELECT f.id {_GIVEN} fact f ON f.id = j.value WHERE {VISIBLE_FACT}",
+    "evidence": f"SELECT v.id {_GIVEN} {VISIBLE_EVIDENCE} AND v.id = j.value",
+    "link": f"SELECT k.id {_GIVEN} link k ON k.id = j.value WHERE {VISIBLE_LINK}",
+    "part": f"SELECT x.id {_GIVEN} {VISIBLE_PARTS} AND x.id = j.value",
+}
+# An entity that is not hidden is visible when something visible speaks of it or of one that is
+# read as it.
+_VISIBLE["entity"] = (
+    "WITH RECURSIVE family(root, id) AS (SELECT value, value FROM json_each(:ids) "
+    "WHERE value NOT IN (SELECT value FROM json_each(:hidden_entities)) "
+    "UNION SELECT family.root, r.loser_id FROM family "
+    f"JOIN redirect r ON r.survivor_id = family.id AND {alive('r')}) "
+    "SELECT DISTINCT root FROM family WHERE "
+    f"EXISTS (SELECT 1 FROM {VISIBLE_PARTS} AND x.entity_id = family.id) "
+    f"OR EXISTS (SELECT 1 FROM fact f WHERE f.subject_id = family.id AND {VISIBLE_FACT}) "
+    f"OR EXISTS (SELECT 1 FROM fact f WHERE f.object_id = family.id AND {VISIBLE_FACT})"
+)
+
+
 class ItemReads:
     """Items by id; the base of a view."""
 
-    def __init__(self, readers: Readers, graph: GraphStore, seq: int, now: datetime) -> None:
-        self._readers, self._graph, self._seq, self._now = readers, graph, seq, now
+    def __init__(self, pin: Pin, now: datetime) -> None:
+        self._readers, self._seq, self._now = pin, pin.seq, now
 
     @property
     def seq(self) -> int:
@@ -56,6 +89,13 @@ class ItemReads:
 
     def _sight(self, scope: Scope) -> Sight:
         return Sight(self._seq, scope, self._now)
+
+    def _bound(self, db: Db, scope: Scope, **more: object) -> dict[str, object]:
+        """The parameters of a statement about what the scope sees."""
+        sight = self._sight(scope)
+        key = ("hidden_entities", *sight.key(db))
+        entities = self._readers.keep(key, lambda: sight.hidden_entities(db))
+        return sight.parameters(hidden_entities=entities, **more)
 
     def json_of(self, kind: str, ids: Iterable[str]) -> dict[str, str]:
         """The newest JSON of each stored item of a kind, hidden or not."""
@@ -69,32 +109,20 @@ class ItemReads:
             for ident, text in self.json_of(kind, ids).items()
         }
 
-    def _unhidden(self, db: Db, ids: Iterable[str], scope: Scope) -> set[str]:
-        rows = db.execute(
-            f"SELECT j.value FROM json_each(:ids) j WHERE NOT {hidden('j.value')}",
-            self._sight(scope).parameters(ids=as_json(set(ids))),
-        )
+    def _seen(self, kind: str, ids: Iterable[str], scope: Scope) -> set[str]:
+        """Which of the ids of a kind the scope sees."""
+        wanted = as_json(set(ids))
+        with self._readers.reading() as db:
+            rows = db.execute(_VISIBLE[kind], self._bound(db, scope, ids=wanted)).fetchall()
         return {row[0] for row in rows}
 
     def sources(self, ids: Iterable[str], scope: Scope) -> Mapping[str, Source]:
         """Visible sources."""
-        found = self._load("source", ids, Source)
-        with self._readers.reading() as db:
-            shown = self._unhidden(db, found, scope)
-        wanted = scope.projects
-        return {
-            k: s for k, s in found.items() if k in shown and (wanted is None or s.project in wanted)
-        }
+        return self._load("source", self._seen("source", ids, scope), Source)
 
     def visible_passages(self, ids: Iterable[str], scope: Scope) -> set[str]:
         """Which of the passage ids the scope sees."""
-        with self._readers.reading() as db:
-            rows = db.execute(
-                "SELECT p.id FROM json_each(:ids) j JOIN passage p ON p.id = j.value "
-                f"WHERE {VISIBLE_PASSAGE}",
-                self._sight(scope).parameters(ids=as_json(set(ids))),
-            ).fetchall()
-        return {row[0] for row in rows}
+        return self._seen("passage", ids, scope)
 
     def _bundles(self, ids: Iterable[str]) -> dict[str, PassageBundle]:
         return {k: parse_bundle(text) for k, text in self.json_of("passage", ids).items()}
@@ -125,9 +153,7 @@ class ItemReads:
     ) -> Mapping[str, tuple[Statement, ...]]:
         """The visible statements of each visible passage in text order."""
         bundles = self._bundles(self.visible_passages(passage_ids, scope))
-        ids = [s.id for b in bundles.values() for s in b.statements]
-        with self._readers.reading() as db:
-            shown = self._unhidden(db, ids, scope)
+        shown = self._seen("part", (s.id for b in bundles.values() for s in b.statements), scope)
         return {
             k: tuple(sorted((s for s in b.statements if s.id in shown), key=_place))
             for k, b in bundles.items()
@@ -136,77 +162,29 @@ class ItemReads:
     def mentions_of(
         self, passage_ids: Iterable[str], scope: Scope
     ) -> Mapping[str, tuple[Mention, ...]]:
-        """The mentions of each visible passage in text order."""
+        """The visible mentions of each visible passage in text order."""
         bundles = self._bundles(self.visible_passages(passage_ids, scope))
-        return {k: tuple(sorted(b.mentions, key=_place)) for k, b in bundles.items()}
+        shown = self._seen("part", (m.id for b in bundles.values() for m in b.mentions), scope)
+        return {
+            k: tuple(sorted((m for m in b.mentions if m.id in shown), key=_place))
+            for k, b in bundles.items()
+        }
 
     def entities(self, ids: Iterable[str], scope: Scope) -> Mapping[str, Entity]:
         """Entities that are not hidden and that something visible speaks of."""
-        found = self._load("entity", ids, Entity)
-        with self._readers.reading() as db:
-            shown = self._unhidden(db, found, scope)
-            spoken = self._mentioned(db, shown, scope)
-        silent = sorted(shown - spoken)
-        known = spoken | {e for e in silent if self._has_fact(e, scope)}
-        return {k: e for k, e in found.items() if k in known}
-
-    def _mentioned(self, db: Db, ids: Iterable[str], scope: Scope) -> set[str]:
-        rows = db.execute(
-            "SELECT j.value FROM json_each(:ids) j WHERE EXISTS ("
-            "SELECT 1 FROM part x JOIN passage p ON p.id = x.passage_id "
-            "WHERE (x.entity_id = j.value OR x.entity_id IN (SELECT loser_id FROM redirect "
-            "WHERE survivor_id = j.value AND seq <= :seq AND gone > :seq)) "
-            f"AND x.seq <= :seq AND x.gone > :seq AND {VISIBLE_PASSAGE})",
-            self._sight(scope).parameters(ids=as_json(set(ids))),
-        )
-        return {row[0] for row in rows}
-
-    def _has_fact(self, entity_id: str, scope: Scope) -> bool:
-        ids = self._graph.facts_about([entity_id], self._seq)
-        return any(self._supported(ids, scope).values())
-
-    def _supported(self, fact_ids: list[str], scope: Scope) -> dict[str, tuple[Evidence, ...]]:
-        """The visible evidence of each fact; facts without any are left out."""
-        by_fact = self._graph.evidence_of(fact_ids, self._seq)
-        evidence = self.evidence([e for ids in by_fact.values() for e in ids], scope)
-        grouped = {
-            fact: tuple(evidence[e] for e in ids if e in evidence) for fact, ids in by_fact.items()
-        }
-        return {fact: items for fact, items in grouped.items() if items}
+        return self._load("entity", self._seen("entity", ids, scope), Entity)
 
     def facts(self, ids: Iterable[str], scope: Scope) -> Mapping[str, Fact]:
-        """Facts that are not hidden and have visible evidence."""
-        found = self._load("fact", ids, Fact)
-        with self._readers.reading() as db:
-            shown = self._unhidden(db, found, scope)
-        supported = self._supported(sorted(shown), scope)
-        return {k: f for k, f in found.items() if k in supported}
+        """Facts that are not hidden, nor at a hidden entity, and have visible evidence."""
+        return self._load("fact", self._seen("fact", ids, scope), Fact)
 
     def evidence(self, ids: Iterable[str], scope: Scope) -> Mapping[str, Evidence]:
-        """Evidence from visible passages."""
-        found = self._load("evidence", ids, Evidence)
-        shown = self.visible_passages({e.passage_id for e in found.values()}, scope)
-        with self._readers.reading() as db:
-            unhidden = self._unhidden(db, found, scope)
-        return {k: e for k, e in found.items() if e.passage_id in shown and k in unhidden}
+        """Evidence from visible passages and statements for facts that are not hidden."""
+        return self._load("evidence", self._seen("evidence", ids, scope), Evidence)
 
     def links(self, ids: Iterable[str], scope: Scope) -> Mapping[str, Link]:
         """Links with a visible witness between visible statements."""
-        found = self._load("link", ids, Link)
-        witnesses = self.visible_passages({x.passage_id for x in found.values()}, scope)
-        ends = self.statements(
-            {end for x in found.values() for end in (x.source_id, x.target_id)}, scope
-        )
-        with self._readers.reading() as db:
-            unhidden = self._unhidden(db, found, scope)
-        return {
-            k: x
-            for k, x in found.items()
-            if k in unhidden
-            and x.passage_id in witnesses
-            and x.source_id in ends
-            and x.target_id in ends
-        }
+        return self._load("link", self._seen("link", ids, scope), Link)
 
 
 def _place(item: Statement | Mention) -> tuple[int, int, str]:

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from graphmem.errors import (
     InvalidInputError,
     JournalDamagedError,
+    VaultError,
     VaultFormatError,
 )
 from graphmem.model.base import iso
@@ -42,6 +43,9 @@ SALT_BYTES = 16
 GENESIS = bytes(32)
 # Rows read at a time while iterating; bounds memory, not behaviour.
 READ_CHUNK = 1_000
+
+# What SQLite raises for damaged pages, in the journal never mended.
+_DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
 
 _SCHEMA = """
 CREATE TABLE journal(
@@ -200,8 +204,14 @@ class Journal:
         with self._lock:
             if key is not None and (earlier := self.find(key)) is not None:
                 return earlier
-            with transaction(self._db):
-                committed = self._insert(operations, iso(at), actor, key)
+            try:
+                with transaction(self._db):
+                    committed = self._insert(operations, iso(at), actor, key)
+            except apsw.Error as error:
+                raise VaultError(
+                    f"the journal cannot be written ({error}); nothing was stored, free space "
+                    "or check its rights"
+                ) from error
             if any(isinstance(operation, Purge) for operation in operations):
                 self._forget_pages()
         return committed
@@ -245,6 +255,14 @@ class Journal:
         """Erases payload and salt of rows for good; the chain still verifies."""
         return self.append([Purge(seqs=tuple(seqs))], at=at, actor=actor)
 
+    def purged_after(self, seq: int) -> bool:
+        """Whether rows were erased by a row with a higher sequence."""
+        with self._lock:
+            found = self._db.execute(
+                "SELECT 1 FROM journal WHERE op = 'purge' AND seq > ? LIMIT 1", (seq,)
+            ).fetchone()
+        return found is not None
+
     def rows(self, after: int = 0) -> Iterator[JournalRow]:
         """The rows with a higher sequence, in order.
 
@@ -286,11 +304,15 @@ class Journal:
         return None
 
     def _chunk(self, columns: str, after: int) -> list[Any]:
-        with self._lock:
-            return self._db.execute(
-                f"SELECT {columns} FROM journal WHERE seq > ? ORDER BY seq LIMIT {READ_CHUNK}",
-                (after,),
-            ).fetchall()
+        statement = f"SELECT {columns} FROM journal WHERE seq > ? ORDER BY seq LIMIT {READ_CHUNK}"
+        try:
+            with self._lock:
+                return self._db.execute(statement, (after,)).fetchall()
+        except _DAMAGE as error:
+            raise JournalDamagedError(
+                f"the journal cannot be read after row {after} ({error}); restore it from a backup",
+                seq=after + 1,
+            ) from error
 
     def close(self) -> None:
         """Releases the file."""

@@ -12,7 +12,7 @@ from graphmem.store.graph.snapshot import PinnedGraph, SnapshotBuilder
 from graphmem.store.index_apply import IndexApplier
 from graphmem.store.index_schema import NEVER, applied_seq, clear
 from graphmem.store.journal import Journal, JournalRow
-from graphmem.store.sqlite import Readers
+from graphmem.store.sqlite import Pin, Readers
 from graphmem.store.visibility import as_json
 from graphmem.vocabulary import StateKind
 
@@ -60,10 +60,17 @@ class IndexLookup:
 class Projections:
     """Index, graph and traversal snapshot, each with the sequence it has come to."""
 
-    def __init__(self, readers: Readers, graph: GraphStore) -> None:
+    def __init__(
+        self,
+        readers: Readers,
+        graph: GraphStore,
+        before_removal: Callable[[], None] = lambda: None,
+    ) -> None:
         self.readers, self.graph = readers, graph
+        self._before_removal = before_removal
         self._lookup = IndexLookup(readers)
         self._builder = SnapshotBuilder(graph.adjacency(), graph.applied_seq)
+        self._published = self._publish()
 
     @property
     def index_seq(self) -> int:
@@ -71,47 +78,66 @@ class Projections:
         with self.readers.reading() as db:
             return applied_seq(db)
 
-    def pinned(self) -> PinnedGraph:
-        """The published graph."""
-        return self._builder.pin()
+    def published(self) -> tuple[Pin, PinnedGraph]:
+        """Index and graph at one sequence; they answer the same whatever is committed later."""
+        return self._published
+
+    def _publish(self) -> tuple[Pin, PinnedGraph]:
+        graph = self._builder.pin()
+        return self.readers.pin(graph.seq), graph
 
     def take(self, rows: Sequence[JournalRow], fault: Fault = no_fault) -> None:
         """Takes in one committed batch and publishes it; skips what a projection already has."""
-        changes, last = self._store(rows, fault), rows[-1].seq
-        fault("before_publish")
-        if self._builder.seq < last:
-            self._builder.advance(changes, last)
+        with self.readers.alone():
+            changes, last = self._store(rows, fault), rows[-1].seq
+            fault("before_publish")
+            if self._builder.seq < last:
+                self._builder.advance(changes, last)
+            self._published = self._publish()
 
     def catch_up(self, journal: Journal) -> None:
         """Takes in every batch that index or graph still lacks, then publishes the whole.
 
         The snapshot is made anew: an interruption may have left it half advanced.
         """
-        for rows in journal.batches(min(self.index_seq, self.graph.applied_seq)):
-            self._store(rows)
-        self.use_graph(self.graph)
+        with self.readers.alone():
+            for rows in journal.batches(min(self.index_seq, self.graph.applied_seq)):
+                self._store(rows)
+            self.use_graph(self.graph)
 
     def _store(self, rows: Sequence[JournalRow], fault: Fault = no_fault) -> GraphChanges:
         last = rows[-1].seq
         changes = project(rows, self._lookup)
         if self.index_seq < last:
-            with self.readers.writing() as db:
+            with self.readers.writing(before=self._freeze) as db:
                 IndexApplier(db).apply(rows)
         fault("after_index")
         if self.graph.applied_seq < last:
             fault("in_graph")
+            if changes.gone_nodes:
+                self._before_removal()
             self.graph.apply(changes, last)
         return changes
 
-    def fill_index(self, batches: Iterable[list[JournalRow]]) -> None:
-        """Builds the index anew from all batches, in one transaction."""
-        with self.readers.writing() as db:
-            clear(db)
-            applier = IndexApplier(db)
-            for rows in batches:
-                applier.apply(rows)
+    def _freeze(self) -> None:
+        self._published[0].freeze()
+
+    def fill_index(self, batches: Iterable[list[JournalRow]], *, erase: bool = False) -> None:
+        """Builds the index anew from all batches, in one transaction, and publishes it.
+
+        With ``erase`` what is no longer told is overwritten in the file too.
+        """
+        with self.readers.alone():
+            with self.readers.writing(before=self._freeze) as db:
+                db.execute(f"PRAGMA secure_delete={'ON' if erase else 'OFF'}")
+                clear(db)
+                applier = IndexApplier(db)
+                for rows in batches:
+                    applier.apply(rows)
+            self._published = self._publish()
 
     def use_graph(self, graph: GraphStore) -> None:
         """Goes on with another graph file of the same content."""
         self.graph = graph
         self._builder = SnapshotBuilder(graph.adjacency(), graph.applied_seq)
+        self._published = self._publish()

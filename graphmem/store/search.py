@@ -8,13 +8,37 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmem.model.base import iso
 from graphmem.model.scope import Scope
+from graphmem.store.index_schema import moment
 from graphmem.store.names import NameReads
 from graphmem.store.protocols import Scored
-from graphmem.store.vectors import VectorTable
-from graphmem.store.visibility import VISIBLE_PASSAGE, as_json
+from graphmem.store.sqlite import Db
+from graphmem.store.vectors import Candidates, VectorTable
+from graphmem.store.visibility import VISIBLE_PASSAGE, Sight, alive, as_json, hidden
 from graphmem.text import COLUMN_WEIGHTS
+
+# A text after every time.
+AFTER_ALL = "~"
+
+# Times of passages, and of statements that are not hidden; one that has no end, or no start, is
+# taken as a moment.
+_IN_WINDOW = (
+    "SELECT p.id, min(t.at) AS first FROM passage p JOIN ("
+    "SELECT id AS pid, authored_at AS at FROM passage WHERE authored_at >= :start "
+    "AND authored_at < :end AND seq <= :seq AND gone > :seq UNION ALL "
+    "SELECT y.passage_id, coalesce(y.start_at, y.end_at) FROM part y "
+    "WHERE coalesce(y.start_at, y.end_at) < :end "
+    f"AND coalesce(y.end_at, y.start_at || '~') > :start AND {alive('y')} "
+    f"AND NOT {hidden('y.id')}"
+    f") t ON t.pid = p.id WHERE {VISIBLE_PASSAGE} GROUP BY p.id ORDER BY first, p.id LIMIT :limit"
+)
+
+
+def _candidates(db: Db, sight: Sight) -> Candidates:
+    rows = db.execute(
+        f"SELECT p.id, p.search_hash FROM passage p WHERE {VISIBLE_PASSAGE}", sight.parameters()
+    ).fetchall()
+    return Candidates([row[0] for row in rows], [row[1] for row in rows])
 
 
 class SearchReads(NameReads):
@@ -48,13 +72,12 @@ class SearchReads(NameReads):
         return {term: found.get(term, 0) for term in terms}
 
     def nearest(self, vector: NDArray[np.float32], limit: int, scope: Scope) -> list[Scored]:
-        """Visible passages by cosine similarity, exact, ties by id."""
+        """Visible passages by cosine similarity, exact to six digits, ties by id."""
+        sight = self._sight(scope)
         with self._readers.reading() as db:
-            rows = db.execute(
-                f"SELECT p.id, p.search_hash FROM passage p WHERE {VISIBLE_PASSAGE}",
-                self._sight(scope).parameters(),
-            ).fetchall()
-        return self._vectors.nearest(vector, rows, limit)
+            key = ("candidates", *sight.key(db))
+            candidates = self._readers.keep(key, lambda: _candidates(db, sight))
+        return self._vectors.nearest(vector, candidates, limit)
 
     def vectors(self, passage_ids: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, one row per id; an all-zero row where none is stored."""
@@ -72,21 +95,12 @@ class SearchReads(NameReads):
     ) -> list[str]:
         """Visible passages whose own or whose statements' time meets [start, end)."""
         window = {
-            "start": "" if start is None else iso(start),
-            "end": "9999" if end is None else iso(end),
+            "start": moment(start) or "",
+            "end": moment(end) or AFTER_ALL,
             "limit": limit,
         }
         with self._readers.reading() as db:
-            rows = db.execute(
-                "SELECT p.id, min(t.at) AS first FROM passage p JOIN ("
-                "SELECT id AS pid, authored_at AS at FROM passage WHERE authored_at >= :start "
-                "AND authored_at < :end AND seq <= :seq AND gone > :seq UNION ALL "
-                "SELECT passage_id, start_at FROM part WHERE start_at < :end "
-                "AND coalesce(end_at, start_at || '~') > :start AND seq <= :seq AND gone > :seq"
-                f") t ON t.pid = p.id WHERE {VISIBLE_PASSAGE} "
-                "GROUP BY p.id ORDER BY first, p.id LIMIT :limit",
-                self._sight(scope).parameters(**window),
-            ).fetchall()
+            rows = db.execute(_IN_WINDOW, self._bound(db, scope, **window)).fetchall()
         return [row[0] for row in rows]
 
     def pending_vectors(self) -> int:

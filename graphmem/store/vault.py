@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +14,16 @@ from graphmem.model.results import VaultStatus
 from graphmem.model.scope import EVERYTHING
 from graphmem.store import dump
 from graphmem.store.config import VAULT_FILE, VAULT_FORMAT, VaultConfig, read_config, write_config
-from graphmem.store.heal import CLEAN_MARK, open_graph, open_index, rebuilt_graph, replay
+from graphmem.store.heal import (
+    CLEAN_MARK,
+    REMOVED_MARK,
+    clean_mark,
+    open_graph,
+    open_index,
+    rebuilt_graph,
+    replay,
+    take_mark,
+)
 from graphmem.store.journal import Journal
 from graphmem.store.lock import VaultLock
 from graphmem.store.projections import Fault, Projections, no_fault
@@ -52,19 +61,20 @@ def open_store(
     if not (path / VAULT_FILE).is_file():
         if not create:
             raise VaultNotFoundError(f"there is no vault at {path}; make one with graphmem init")
-        _make(path, graph)
+        _make_folder(path)
     lock = VaultLock(path)
     try:
+        if not (path / VAULT_FILE).is_file():
+            write_config(path, VaultConfig(engine=graph))
         return VaultStore(path, read_config(path), lock, clock, random, fault)
     except BaseException:
         lock.release()
         raise
 
 
-def _make(path: Path, engine: str) -> None:
+def _make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
-        write_config(path, VaultConfig(engine=engine))
     except OSError as error:
         raise VaultError(f"cannot make a vault at {path}: {error.strerror}") from error
 
@@ -83,20 +93,49 @@ class VaultStore:
     ) -> None:
         self._path, self._config, self._lock, self._clock = path, config, lock, clock
         self._closed = False
-        self._guard = threading.RLock()
         self._journal = Journal.open(None if path is None else path / "journal.sqlite", random)
-        try:
-            readers = open_index(path)
-            opened = open_graph(path, config.engine, self._journal)
-            self._projections = Projections(readers, opened)
-            self._vectors = VectorTable(readers)
-            replay(self._journal, self._projections)
-        except BaseException:
-            self._journal.close()
-            raise
+        with ExitStack() as opened:
+            opened.callback(self._journal.close)
+            self._open_projections(opened)
+            opened.pop_all()
         if config.embedder is not None:
             self._vectors.bind(config.embedder.name, config.embedder.dimension)
         self._writer = StoreWriter(self._journal, self._projections, self.view, clock, fault)
+        self._writer.erase_with(self._erase)
+
+    def _open_projections(self, opened: ExitStack) -> None:
+        """Opens index and graph and heals them; ``opened`` closes what a failure leaves behind."""
+        path, journal = self._path, self._journal
+        trusted = take_mark(path)
+        readers = open_index(path, trusted)
+        opened.callback(readers.close)
+        graph = open_graph(path, self._config.engine, journal, trusted)
+        opened.callback(graph.close)
+        self._projections = Projections(readers, graph, self._note_removal)
+        opened.callback(self._close_graph)
+        self._vectors = VectorTable(readers)
+        if journal.purged_after(min(self._projections.index_seq, graph.applied_seq)):
+            self._erase()
+        replay(journal, self._projections)
+
+    def _note_removal(self) -> None:
+        if self._path is not None:
+            (self._path / REMOVED_MARK).touch()
+
+    def _erase(self) -> None:
+        """Makes everything anew from a journal that was purged; leaves no copy behind."""
+        self._projections.fill_index(self._journal.batches(), erase=True)
+        self._new_graph()
+        self._vectors.forget_unused()
+        self._projections.readers.erase_log()
+
+    def _close_graph(self) -> None:
+        self._projections.graph.close()
+
+    def _new_graph(self) -> None:
+        self._close_graph()
+        fresh = rebuilt_graph(self._path, self._config.engine, self._journal)
+        self._projections.use_graph(fresh)
 
     def __repr__(self) -> str:
         return f"VaultStore({str(self._path) if self._path else 'in memory'})"
@@ -115,8 +154,9 @@ class VaultStore:
         """A view of the newest published sequence; raises VaultError for another one."""
         if self._closed:
             raise VaultError("the vault is closed; open it again")
-        parts = self._projections
-        view = StoreView(parts.readers, parts.graph, parts.pinned(), self._vectors, self._clock())
+        with self._projections.readers.alone():
+            pin, graph = self._projections.published()
+            view = StoreView(pin, graph, self._vectors, self._clock())
         if seq is not None and seq != view.seq:
             raise VaultError(f"sequence {seq} is not served; the newest is {view.seq}")
         return view
@@ -141,20 +181,22 @@ class VaultStore:
 
     def rebuild(self, *, graph: bool = True, index: bool = True) -> None:
         """Makes the projections anew from the journal; vectors are kept by text hash."""
-        with self._guard:
+        with self._writer.paused():
+            if self._closed:
+                raise VaultError("the vault is closed; open it again")
             if index:
                 self._projections.fill_index(self._journal.batches())
             if graph:
-                self._projections.graph.close()
-                fresh = rebuilt_graph(self._path, self._config.engine, self._journal)
-                self._projections.use_graph(fresh)
+                self._new_graph()
 
     def dump(self, *, content: bool = False) -> Iterable[str]:
         """Sorted JSON lines of what the projections hold: exact, or content only."""
         parts = self._projections
-        if content:
-            return dump.content(parts.readers)
-        return dump.exact(parts.readers, parts.graph)
+        with self._writer.paused():
+            found = (
+                dump.content(parts.readers) if content else dump.exact(parts.readers, parts.graph)
+            )
+            return iter(list(found))
 
     def status(self) -> VaultStatus:
         """What the vault holds and how its parts stand."""
@@ -179,7 +221,7 @@ class VaultStore:
 
     def close(self) -> None:
         """Releases the files and the lock; folds a long log of the graph into a fresh file."""
-        with self._guard:
+        with self._writer.paused():
             if self._closed:
                 return
             self._closed = True
@@ -190,7 +232,8 @@ class VaultStore:
                 self._projections.readers.close()
                 self._journal.close()
                 if self._path is not None:
-                    (self._path / CLEAN_MARK).touch()
+                    mark = clean_mark(self._path)
+                    (self._path / CLEAN_MARK).write_text(mark, encoding="utf-8")
                 if self._lock is not None:
                     self._lock.release()
 

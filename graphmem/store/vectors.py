@@ -17,14 +17,17 @@ from graphmem.store.index_apply import search_text
 from graphmem.store.index_schema import NEVER
 from graphmem.store.protocols import Scored
 from graphmem.store.sqlite import Db, Readers
+from graphmem.store.visibility import as_json
 
 # Up to this many vectors a scan in memory is used (measured: exact top 50 of 100,000 x 384 takes
 # numpy 24 ms and vec0 47 ms); 200,000 x 384 floats are 300 MB. Above, vec0 reads from disk.
 MAX_IN_MEMORY = 200_000
 # Vectors are unit length within this; more means that they were not normalised.
 NORM_TOLERANCE = 1e-2
-# How many nearest rows vec0 returns for each one asked, before the scope filter; it has a bound.
+# The most nearest rows vec0 returns.
 VEC0_LIMIT = 4_096
+# Digits of a similarity that count; float32 sums of 384 products differ in the seventh.
+SCORE_DIGITS = 6
 
 
 def load_extension(db: Db) -> None:
@@ -34,6 +37,25 @@ def load_extension(db: Db) -> None:
     db.enable_load_extension(False)
 
 
+class Candidates:
+    """Passages a search may find, with the rows of their vectors, looked up once per store."""
+
+    def __init__(self, ids: list[str], hashes: list[str]) -> None:
+        self.ids, self.hashes = ids, hashes
+        self._known: tuple[dict[str, int], int, NDArray[np.int64]] | None = None
+
+    def rows(
+        self, position: dict[str, int], count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which candidates have a vector, and in which row; O(candidates) when some came."""
+        known = self._known
+        if known is None or known[0] is not position or known[1] != count:
+            held = [(i, position[h]) for i, h in enumerate(self.hashes) if h in position]
+            known = (position, count, np.array(held, np.int64).reshape(-1, 2))
+            self._known = known
+        return known[2][:, 0], known[2][:, 1]
+
+
 class VectorTable:
     """Reads and writes the vectors of one embedder."""
 
@@ -41,9 +63,14 @@ class VectorTable:
         self._readers = readers
         self._lock = threading.Lock()
         self._embedder, self._dimension = "", 0
-        self._matrix: NDArray[np.float32] = np.zeros((0, 0), np.float32)
+        self._empty()
+
+    def _empty(self) -> None:
+        """Forgets what is held in memory; the buffer grows by doubling, rows never change."""
+        self._buffer: NDArray[np.float32] = np.zeros((0, self._dimension), np.float32)
         self._position: dict[str, int] = {}
-        self._loaded = 0
+        self._length = self._loaded = 0
+        self._stale = True
 
     @property
     def dimension(self) -> int:
@@ -54,8 +81,7 @@ class VectorTable:
         """From now on only this embedder's vectors are read and written."""
         with self._lock:
             self._embedder, self._dimension = embedder, dimension
-            self._matrix = np.zeros((0, dimension), np.float32)
-            self._position, self._loaded = {}, 0
+            self._empty()
         if dimension:
             with self._readers.writing() as db:
                 db.execute(
@@ -117,9 +143,21 @@ class VectorTable:
                 )
                 if db.changes():
                     db.execute(f"INSERT INTO {self._table} VALUES(?, ?)", (number, blob))
+        self._stale = True
+
+    def forget_unused(self) -> None:
+        """Drops the vectors of texts that no passage has any more."""
+        unused = "FROM vector WHERE hash NOT IN (SELECT search_hash FROM passage)"
+        with self._lock, self._readers.writing() as db:
+            tables = db.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%USING vec0(%'")
+            for (table,) in tables.fetchall():
+                db.execute(f"DELETE FROM {table} WHERE number IN (SELECT number {unused})")
+            db.execute(f"DELETE {unused}")
+            self._empty()
 
     def _refresh(self) -> None:
-        """Takes the vectors that came since the last look into the matrix."""
+        """Takes the vectors that came since the last look into the buffer."""
+        self._stale = False
         with self._readers.reading() as db:
             rows = db.execute(
                 "SELECT hash, number, data FROM vector WHERE embedder = ? AND number > ? "
@@ -128,60 +166,104 @@ class VectorTable:
             ).fetchall()
         if not rows:
             return
+        start, end = self._length, self._length + len(rows)
+        if end > len(self._buffer):
+            grown = np.zeros((max(end, 2 * len(self._buffer)), self._dimension), np.float32)
+            grown[:start] = self._buffer[:start]
+            self._buffer = grown
         fresh = np.frombuffer(b"".join(row[2] for row in rows), np.float32)
-        start = len(self._matrix)
-        self._matrix = np.concatenate([self._matrix, fresh.reshape(-1, self._dimension)])
-        self._position = self._position | {row[0]: start + i for i, row in enumerate(rows)}
-        self._loaded = int(rows[-1][1])
+        self._buffer[start:end] = fresh.reshape(-1, self._dimension)
+        self._position.update((row[0], start + i) for i, row in enumerate(rows))
+        self._length, self._loaded = end, int(rows[-1][1])
 
     def _pinned(self) -> tuple[NDArray[np.float32], dict[str, int]]:
+        """The rows there are; those of a position that came later are not among them."""
         with self._lock:
-            if self._dimension:
+            if self._dimension and self._stale:
                 self._refresh()
-            return self._matrix, self._position
+            return self._buffer[: self._length], self._position
+
+    def _rows_in_table(self) -> int:
+        """The highest number given to a vector: how many rows a scan in memory would hold."""
+        with self._readers.reading() as db:
+            found = db.execute(
+                "SELECT coalesce(max(number), 0) FROM vector WHERE embedder = ?", (self._embedder,)
+            ).fetchone()
+        return int(found[0])
 
     def rows(self, hashes: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of hashes; zero rows where none is stored."""
         found = np.zeros((len(hashes), self._dimension), np.float32)
         matrix, position = self._pinned()
-        known = [(i, position[h]) for i, h in enumerate(hashes) if h in position]
+        held = ((i, position.get(h, len(matrix))) for i, h in enumerate(hashes))
+        known = [(i, row) for i, row in held if row < len(matrix)]
         if known:
             targets, sources = zip(*known, strict=True)
             found[list(targets)] = matrix[list(sources)]
         return found
 
     def nearest(
-        self, vector: NDArray[np.float32], passages: Sequence[tuple[str, str]], limit: int
+        self, vector: NDArray[np.float32], candidates: Candidates, limit: int
     ) -> list[Scored]:
-        """The nearest of the (id, hash) passages, best first."""
+        """The nearest candidates, best first, ties by id."""
         if not self._dimension or limit < 1 or not np.any(vector):
             return []
-        if self.count() > MAX_IN_MEMORY:
-            return self._nearest_on_disk(vector, passages, limit)
+        sought = vector.astype(np.float32)
+        if self._rows_in_table() > MAX_IN_MEMORY:
+            return self._nearest_on_disk(sought, candidates, limit)
         matrix, position = self._pinned()
-        known = [(ident, position[h]) for ident, h in passages if h in position]
-        if not known:
+        which, rows = candidates.rows(position, len(matrix))
+        keep = rows < len(matrix)
+        which, rows = which[keep], rows[keep]
+        if not len(rows):
             return []
-        scores = matrix[[row for _, row in known]] @ vector.astype(np.float32)
-        cut = min(len(known), limit * 2)
-        best = np.argpartition(-scores, cut - 1)[:cut]
-        ranked = sorted((-float(scores[i]), known[i][0]) for i in best.tolist())
-        return [Scored(ident, -score) for score, ident in ranked[:limit]]
+        return _ranked(candidates.ids, which, _similarity(matrix, rows, sought), limit)
 
     def _nearest_on_disk(
-        self, vector: NDArray[np.float32], passages: Sequence[tuple[str, str]], limit: int
+        self, vector: NDArray[np.float32], candidates: Candidates, limit: int
     ) -> list[Scored]:
         by_hash: dict[str, list[str]] = {}
-        for ident, text_hash in passages:
+        for ident, text_hash in zip(candidates.ids, candidates.hashes, strict=True):
             by_hash.setdefault(text_hash, []).append(ident)
+        wanted = {
+            "vector": vector.tobytes(),
+            "k": min(limit, VEC0_LIMIT),
+            "hashes": as_json(by_hash),
+            "embedder": self._embedder,
+        }
         with self._readers.reading() as db:
             rows = db.execute(
                 f"SELECT v.hash, n.distance FROM {self._table} n "
-                "JOIN vector v ON v.number = n.number WHERE n.data MATCH ? AND n.k = ?",
-                (vector.astype(np.float32).tobytes(), VEC0_LIMIT),
+                "JOIN vector v ON v.embedder = :embedder AND v.number = n.number "
+                "WHERE n.data MATCH :vector AND n.k = :k AND n.number IN (SELECT w.number FROM "
+                "json_each(:hashes) j JOIN vector w ON w.hash = j.value "
+                "AND w.embedder = :embedder)",
+                wanted,
             ).fetchall()
-        ranked = sorted((d, ident) for h, d in rows for ident in by_hash.get(h, ()))
-        return [Scored(ident, 1.0 - distance) for distance, ident in ranked[:limit]]
+        found = ((round(d, SCORE_DIGITS), ident) for h, d in rows for ident in by_hash.get(h, ()))
+        return [Scored(ident, 1.0 - distance) for distance, ident in sorted(found)[:limit]]
+
+
+def _similarity(
+    matrix: NDArray[np.float32], rows: NDArray[np.int64], vector: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """The products of rows with a vector, rounded: they must not depend on how BLAS blocks."""
+    most = 2 * len(rows) > len(matrix)
+    scores = (matrix @ vector)[rows] if most else matrix[rows] @ vector
+    return np.round(scores, SCORE_DIGITS)
+
+
+def _ranked(
+    ids: list[str], which: NDArray[np.int64], scores: NDArray[np.float32], limit: int
+) -> list[Scored]:
+    """The best by score, then id; all that tie with the last one compete by id."""
+    if limit < len(scores):
+        bound = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+        chosen = np.flatnonzero(scores >= bound)
+        which, scores = which[chosen], scores[chosen]
+    pairs = zip(scores.tolist(), which.tolist(), strict=True)
+    ranked = sorted((-score, ids[i]) for score, i in pairs)
+    return [Scored(ident, -score) for score, ident in ranked[:limit]]
 
 
 _PENDING = (

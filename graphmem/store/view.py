@@ -8,13 +8,21 @@ from datetime import datetime
 
 from graphmem.model.items import PassageBundle, Root, Source
 from graphmem.model.scope import Scope
-from graphmem.store.graph.base import GraphStore
 from graphmem.store.graph.snapshot import GraphSnapshot, PinnedGraph
 from graphmem.store.items import parse_bundle
 from graphmem.store.search import SearchReads
-from graphmem.store.sqlite import Readers
+from graphmem.store.sqlite import Pin
 from graphmem.store.vectors import VectorTable
-from graphmem.store.visibility import VISIBLE_PASSAGE, as_json, hidden
+from graphmem.store.visibility import (
+    VISIBLE_EVIDENCE,
+    VISIBLE_FACT,
+    VISIBLE_LINK,
+    VISIBLE_PARTS,
+    VISIBLE_PASSAGE,
+    VISIBLE_SOURCE,
+    alive,
+    as_json,
+)
 from graphmem.vocabulary import StateKind
 
 
@@ -23,23 +31,25 @@ class StoreView(SearchReads):
 
     def __init__(
         self,
-        readers: Readers,
-        graph: GraphStore,
-        pinned: PinnedGraph,
+        pin: Pin,
+        graph: PinnedGraph,
         vectors: VectorTable,
         now: datetime,
     ) -> None:
-        super().__init__(readers, graph, pinned.seq, now)
-        self._pinned, self._vectors = pinned, vectors
+        super().__init__(pin, now)
+        self._graph, self._vectors = graph, vectors
+        pin.used_by(self)
 
     def __repr__(self) -> str:
         return f"StoreView(seq={self._seq})"
 
     def adjacency(self, scope: Scope) -> GraphSnapshot:
         """The traversal snapshot without anything the scope hides."""
+        sight = self._sight(scope)
         with self._readers.reading() as db:
-            ids = self._sight(scope).hidden_ids(db)
-        return self._pinned.snapshot(ids)
+            key = ("hidden_ids", *sight.key(db))
+            ids = self._readers.keep(key, lambda: sight.hidden_ids(db))
+        return self._graph.snapshot(ids)
 
     # what an ingest must know, hidden items included
 
@@ -77,10 +87,35 @@ class StoreView(SearchReads):
             ).fetchall()
         return frozenset(row[0] for row in rows)
 
-    def backed_facts(self, fact_ids: Iterable[str]) -> frozenset[str]:
-        """Which of the facts have evidence, hidden or not."""
-        found = self._graph.evidence_of(sorted(set(fact_ids)), self._seq)
-        return frozenset(fact for fact, evidence in found.items() if evidence)
+    def evidence_ids(self, fact_ids: Iterable[str]) -> dict[str, set[str]]:
+        """The evidence of each fact that has any, hidden or not."""
+        with self._readers.reading() as db:
+            rows = db.execute(
+                "SELECT v.fact_id, v.id FROM json_each(:ids) j JOIN evidence v "
+                f"ON v.fact_id = j.value WHERE {alive('v')}",
+                {"ids": as_json(set(fact_ids)), "seq": self._seq},
+            ).fetchall()
+        found: dict[str, set[str]] = {}
+        for fact_id, ident in rows:
+            found.setdefault(fact_id, set()).add(ident)
+        return found
+
+    def redirects(self, entity_ids: Iterable[str]) -> dict[str, str]:
+        """The entity each merged one of the ids was merged into."""
+        with self._readers.reading() as db:
+            rows = db.execute(
+                "SELECT r.loser_id, r.survivor_id FROM json_each(:ids) j "
+                f"JOIN redirect r ON r.loser_id = j.value WHERE {alive('r')}",
+                {"ids": as_json(set(entity_ids)), "seq": self._seq},
+            ).fetchall()
+        return dict(rows)
+
+    def referring(self, ids: Iterable[str]) -> list[tuple[str, str]]:
+        """(id, what refers to it) for all stored references to the ids; passages for mentions."""
+        with self._readers.reading() as db:
+            return list(
+                db.execute(_REFERRING, {"ids": as_json(set(ids)), "seq": self._seq}).fetchall()
+            )
 
     def bundles(self, passage_ids: Iterable[str]) -> Mapping[str, PassageBundle]:
         """Passages with all that was read from them, hidden or not."""
@@ -134,45 +169,57 @@ class StoreView(SearchReads):
     def passage_count(self, scope: Scope) -> int:
         """How many passages are visible."""
         with self._readers.reading() as db:
-            row = db.execute(
-                f"SELECT count(*) FROM passage p WHERE {VISIBLE_PASSAGE}",
-                self._sight(scope).parameters(),
-            ).fetchone()
-        return int(row[0])
+            key = ("passage_count", *self._sight(scope).key(db))
+            return self._readers.keep(key, lambda: self._number(_COUNTS["passage"], scope))
 
     def counts(self, scope: Scope) -> Mapping[str, int]:
-        """Visible items by kind."""
-        parameters = self._sight(scope).parameters()
+        """Visible items by kind; a merged entity counts beside the one it is read as."""
+        return {kind: self._number(statement, scope) for kind, statement in _COUNTS.items()}
+
+    def _number(self, statement: str, scope: Scope) -> int:
         with self._readers.reading() as db:
-            passages = db.execute(
-                "SELECT count(*), count(DISTINCT p.source_id) FROM passage p "
-                f"WHERE {VISIBLE_PASSAGE}",
-                parameters,
-            ).fetchone()
-            parts = db.execute(
-                "SELECT x.kind, count(*) FROM part x JOIN passage p ON p.id = x.passage_id "
-                f"WHERE x.seq <= :seq AND x.gone > :seq AND {VISIBLE_PASSAGE} "
-                f"AND NOT {hidden('x.id')} GROUP BY x.kind",
-                parameters,
-            ).fetchall()
-            kinds = {
-                kind: [
-                    row[0]
-                    for row in db.execute(
-                        "SELECT DISTINCT id FROM item WHERE kind = ? AND seq <= ?",
-                        (kind, self._seq),
-                    )
-                ]
-                for kind in ("entity", "fact", "evidence", "link")
-            }
-        counted = dict(parts)
-        return {
-            "source": int(passages[1]),
-            "passage": int(passages[0]),
-            "statement": counted.get("statement", 0),
-            "mention": counted.get("mention", 0),
-            "entity": len(self.entities(kinds["entity"], scope)),
-            "fact": len(self.facts(kinds["fact"], scope)),
-            "evidence": len(self.evidence(kinds["evidence"], scope)),
-            "link": len(self.links(kinds["link"], scope)),
-        }
+            return int(db.execute(statement, self._bound(db, scope)).fetchone()[0])
+
+
+# Table, the column that refers, the column that says who does.
+_REFERENCES = (
+    ("passage", "source_id", "id"),
+    ("part", "entity_id", "passage_id"),
+    ("fact", "subject_id", "id"),
+    ("fact", "object_id", "id"),
+    ("evidence", "fact_id", "id"),
+    ("evidence", "passage_id", "id"),
+    ("evidence", "statement_id", "id"),
+    ("link", "source_id", "id"),
+    ("link", "target_id", "id"),
+    ("link", "passage_id", "id"),
+    ("redirect", "survivor_id", "loser_id"),
+    ("redirect", "loser_id", "loser_id"),
+)
+_REFERRING = " UNION ".join(
+    f"SELECT t.{end}, t.{who} FROM json_each(:ids) j JOIN {table} t ON t.{end} = j.value "
+    f"WHERE {alive('t')}"
+    for table, end, who in _REFERENCES
+) + (
+    " UNION SELECT n.entity_id, n.item_id FROM json_each(:ids) j JOIN name n "
+    f"ON n.entity_id = j.value WHERE n.kind <> 'own' AND {alive('n')}"
+)
+_COUNTS = {
+    "source": f"SELECT count(*) FROM source s WHERE {VISIBLE_SOURCE}",
+    "passage": f"SELECT count(*) FROM passage p WHERE {VISIBLE_PASSAGE}",
+    "statement": f"SELECT count(*) FROM {VISIBLE_PARTS} AND x.kind = 'statement'",
+    "mention": f"SELECT count(*) FROM {VISIBLE_PARTS} AND x.kind = 'mention'",
+    "entity": (
+        "WITH RECURSIVE told(fact_id) AS MATERIALIZED "
+        f"(SELECT f.id FROM fact f WHERE {VISIBLE_FACT}), "
+        f"spoken(id) AS (SELECT x.entity_id FROM {VISIBLE_PARTS} AND x.kind = 'mention' "
+        f"UNION SELECT f.subject_id FROM told JOIN fact f ON f.id = fact_id AND {alive('f')} "
+        f"UNION SELECT f.object_id FROM told JOIN fact f ON f.id = fact_id AND {alive('f')} "
+        "UNION SELECT r.survivor_id FROM spoken JOIN redirect r ON r.loser_id = spoken.id "
+        f"AND {alive('r')}) SELECT count(*) FROM spoken "
+        "WHERE id IS NOT NULL AND id NOT IN (SELECT value FROM json_each(:hidden_entities))"
+    ),
+    "fact": f"SELECT count(*) FROM fact f WHERE {VISIBLE_FACT}",
+    "evidence": f"SELECT count(*) FROM {VISIBLE_EVIDENCE}",
+    "link": f"SELECT count(*) FROM link k WHERE {VISIBLE_LINK}",
+}

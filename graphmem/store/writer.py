@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 
 from graphmem.errors import VaultError
-from graphmem.model.operations import Operation
+from graphmem.model.base import iso
+from graphmem.model.operations import Operation, Purge
 from graphmem.store.journal import Journal, JournalRow
 from graphmem.store.projections import Fault, Projections, no_fault
 from graphmem.store.protocols import Committed
@@ -35,6 +37,7 @@ class StoreWriter:
         self._clock, self._fault = clock, fault
         self._lock = threading.RLock()
         self._behind = False
+        self._erase: Callable[[], None] = lambda: None
         self.failure: str | None = None
 
     def commit(
@@ -50,25 +53,40 @@ class StoreWriter:
                 return earlier
             Draft(self._view(), operations).check()
             self._behind = True
-            committed = self._journal.append(operations, at=self._clock(), actor=actor, key=key)
-            self._publish(committed)
+            at = self._clock()
+            committed = self._journal.append(operations, at=at, actor=actor, key=key)
+            told = enumerate(operations, committed.first_seq)
+            rows = [JournalRow(n, iso(at), committed.batch, actor, key, op) for n, op in told]
+            self._publish(rows)
             return committed
 
-    def _publish(self, committed: Committed) -> None:
+    def paused(self) -> AbstractContextManager[object]:
+        """Keeps commits away, for work on the projections."""
+        return self._lock
+
+    def erase_with(self, erase: Callable[[], None]) -> None:
+        """What is done when a purge is committed: projections hold what they were told."""
+        self._erase = erase
+
+    def _publish(self, rows: Sequence[JournalRow]) -> None:
         try:
             self._fault("after_journal")
-            self._projections.take(self._rows(committed), self._fault)
+            if any(isinstance(row.operation, Purge) for row in rows):
+                self._erase()
+            else:
+                self._projections.take(rows, self._fault)
         except Exception:
             try:
-                self._projections.catch_up(self._journal)
+                self._catch_up()
             except Exception as error:
                 self.failure = f"the batch is stored but could not be published: {error}"
         self._behind = False
 
     def _catch_up(self) -> None:
-        """Publishes what an interrupted commit left in the journal only."""
-        self._projections.catch_up(self._journal)
+        """Publishes what a failed or interrupted commit left in the journal only."""
+        done = min(self._projections.index_seq, self._projections.graph.applied_seq)
+        if self._journal.purged_after(done):
+            self._erase()
+        else:
+            self._projections.catch_up(self._journal)
         self._behind = False
-
-    def _rows(self, committed: Committed) -> list[JournalRow]:
-        return list(self._journal.rows(committed.first_seq - 1))

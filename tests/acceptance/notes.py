@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 DECISIONS = Path(__file__).resolve().parents[2] / "docs" / "decisions"
@@ -23,15 +22,10 @@ def note(number: int) -> str:
     )
 
 
-def short_note(number: int) -> str:
-    """One sentence with a name and a number."""
-    return f"{_PEOPLE[number % len(_PEOPLE)]} approved OPS-{1000 + number}.\n"
-
-
-def write_notes(folder: Path, count: int, text: Callable[[int], str] = note) -> Path:
+def write_notes(folder: Path, count: int) -> Path:
     """``count`` notes in a folder of folders."""
     for number in range(count):
         path = folder / f"part{number % 7}" / f"note{number:04}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text(number), encoding="utf-8")
+        path.write_text(note(number), encoding="utf-8")
     return folder

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from graphmem.errors import UsageError
@@ -13,7 +11,8 @@ from graphmem.model.ids import MENTION_PREFIX, OBJECT_PREFIXES
 from graphmem.model.results import RememberResult
 from graphmem.model.scope import EVERYTHING
 from graphmem.vocabulary import Direction
-from tests.acceptance.records import asked, ids_of, record_vault
+from tests.acceptance.records import asked, ids_of
+from tests.cases.vaults import vault
 
 # What a result may name; a mention is shown as the entity and the passage it joins.
 ITEM_PREFIXES = set(OBJECT_PREFIXES) - {MENTION_PREFIX}
@@ -21,18 +20,12 @@ ITEM_PREFIXES = set(OBJECT_PREFIXES) - {MENTION_PREFIX}
 PAGE = 200
 
 
-@pytest.fixture(scope="module")
-def memory(extractor: SpacyExtractor) -> Iterator[Memory]:
-    with record_vault(extractor) as opened:
-        yield opened
-
-
-def _opened(memory: Memory, ids: set[str]) -> set[str]:
+def _opened(records: Memory, ids: set[str]) -> set[str]:
     """Opens all ids; gives the ids that stand in what was opened."""
     ordered, found = sorted(ids), set()
     for start in range(0, len(ordered), PAGE):
         page = ordered[start : start + PAGE]
-        result = memory.get(page)
+        result = records.get(page)
         assert result.missing == ()
         assert [item.id for item in result.items] == page
         assert all(item.text for item in result.items)
@@ -41,62 +34,62 @@ def _opened(memory: Memory, ids: set[str]) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def returned(memory: Memory) -> set[str]:
+def returned(records: Memory) -> set[str]:
     """The ids in the answers to all questions, and in the facts and causes of what they name."""
     found: set[str] = set()
     for question in asked():
         for result in (
-            memory.search(question),
-            memory.find_causal_links(question, direction=Direction.BOTH),
+            records.search(question),
+            records.find_causal_links(question, direction=Direction.BOTH),
         ):
             found |= set(ids_of(result))
-    found |= _opened(memory, found)
+    found |= _opened(records, found)
     for entity_id in [each for each in found if each.partition(":")[0] not in OBJECT_PREFIXES]:
-        found |= set(ids_of(memory.kg_query(entity_id, include_history=True)))
+        found |= set(ids_of(records.kg_query(entity_id, include_history=True)))
     return found
 
 
 def test_get_opens_every_id_and_the_ids_in_what_it_opened(
-    memory: Memory, returned: set[str]
+    records: Memory, returned: set[str]
 ) -> None:
     kinds = {each.partition(":")[0] for each in returned}
     assert kinds >= ITEM_PREFIXES
-    inner = _opened(memory, returned)
-    _opened(memory, inner)
+    inner = _opened(records, returned)
+    _opened(records, inner)
 
 
-def test_causes_start_from_every_id(memory: Memory, returned: set[str]) -> None:
+def test_causes_start_from_every_id(records: Memory, returned: set[str]) -> None:
     for each in sorted(returned):
-        result = memory.find_causal_links(each, direction=Direction.BOTH, depth=1)
+        result = records.find_causal_links(each, direction=Direction.BOTH, depth=1)
         assert "fits the question" not in result.note, (each, result.note)
 
 
-def test_kg_query_takes_every_entity_id(memory: Memory, returned: set[str]) -> None:
+def test_kg_query_takes_every_entity_id(records: Memory, returned: set[str]) -> None:
     entities = {each for each in returned if each.partition(":")[0] not in OBJECT_PREFIXES}
-    view = memory._store.view()
+    view = records._store.view()
     passages = [ref.passage_id for source in view.source_list() for ref in source.layout]
     for mentions in view.mentions_of(passages, EVERYTHING).values():
         entities |= {mention.entity_id for mention in mentions}
     assert len(entities) > 50
     for each in sorted(entities):
-        result = memory.kg_query(each)
+        result = records.kg_query(each)
         assert (result.matched_by, [found.id for found in result.entities]) == ("id", [each])
 
 
-def test_search_links_every_entity_id(memory: Memory, returned: set[str]) -> None:
+def test_search_links_every_entity_id(records: Memory, returned: set[str]) -> None:
     for each in sorted(returned):
         if each.partition(":")[0] not in OBJECT_PREFIXES:
-            assert each in memory.search(f"what about {each}?").entities
+            assert each in records.search(f"what about {each}?").entities
 
 
-def _remember(memory: Memory) -> RememberResult:
-    return memory.remember(
+def _remember(records: Memory) -> RememberResult:
+    return records.remember(
         "We dropped LanceDB.", facts=["Orion|uses|Basalt"], because="Its index was lost twice."
     )
 
 
 def test_remembered_ids_are_opened_and_repeat(extractor: SpacyExtractor) -> None:
-    with record_vault(extractor) as memory:
+    with vault(extractor) as memory:
         stored = _remember(memory)
         ids = set(ids_of(stored))
         assert len(ids) >= 4
@@ -106,8 +99,8 @@ def test_remembered_ids_are_opened_and_repeat(extractor: SpacyExtractor) -> None
         assert {item.outcome for item in again.items} == {"merged"}
 
 
-def test_ids_of_nothing_are_missing_and_never_an_error(memory: Memory) -> None:
+def test_ids_of_nothing_are_missing_and_never_an_error(records: Memory) -> None:
     wrong = ["psg:0", "stm:ffffffffffffffffffff", "tool:nothing-of-that-name", "x", "redis:6379"]
-    assert memory.get(wrong).missing == tuple(wrong)
+    assert records.get(wrong).missing == tuple(wrong)
     with pytest.raises(UsageError):
-        memory.get([])
+        records.get([])

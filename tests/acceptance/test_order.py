@@ -26,7 +26,7 @@ TEXTS = (
 )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_any_order_and_any_batches_give_the_same_content(
     extractor: SpacyExtractor, tmp_path: Path, seed: int
 ) -> None:
@@ -44,7 +44,7 @@ def test_any_order_and_any_batches_give_the_same_content(
         assert _said(memory.dump(content=True)) == together
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0])
 def test_records_in_any_order_give_the_same_content(
     extractor: SpacyExtractor, tmp_path: Path, seed: int
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from time import perf_counter
 
 from graphmem.extractors import SpacyExtractor
-from tests.acceptance.notes import short_note, write_notes
+from tests.acceptance.notes import write_notes
 from tests.cases.vaults import vault
 
 FILES = 1000
@@ -15,7 +15,7 @@ FILES = 1000
 def test_a_thousand_files_again_change_nothing_in_a_tenth_of_the_time(
     extractor: SpacyExtractor, tmp_path: Path
 ) -> None:
-    notes = write_notes(tmp_path / "notes", FILES, short_note)
+    notes = write_notes(tmp_path / "notes", FILES)
     with vault(extractor) as memory:
         started = perf_counter()
         first = memory.ingest(notes, project="p")

@@ -110,11 +110,6 @@ def test_a_lost_projection_is_made_again_at_open(tmp_path: Path, lost: str, how:
     again.close()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Kuzu 0.11.3: DETACH DELETE of both ends of an edge in one transaction makes the replay "
-    "of the log delete another edge",
-)
 def test_a_removed_passage_takes_no_other_edge_with_it_when_the_vault_is_opened_again(
     tmp_path: Path,
 ) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from graphmem.errors import ConflictError, InvalidInputError
 from graphmem.model.operations import (
     AddEvidence,
+    MoveMention,
     Operation,
     PutEntity,
     PutFact,
@@ -75,6 +76,39 @@ def test_a_commit_that_does_not_fit_writes_nothing(
         told.writer.commit([good, operation], actor=ACTOR)
     assert told.status().seq == seq
     assert list(told.dump()) == before
+
+
+@pytest.mark.parametrize(
+    ("mention_id", "before", "after", "error"),
+    [
+        ("mnt:5.0", "thing:b", "thing:a", ConflictError),
+        ("mnt:none", "thing:a", "thing:b", ConflictError),
+        ("mnt:5.0", "thing:a", "thing:zz", InvalidInputError),
+    ],
+)
+def test_a_mention_moves_only_from_where_it_is_to_what_is_stored(
+    told: VaultStore, mention_id: str, before: str, after: str, error: type[Exception]
+) -> None:
+    told.writer.commit(
+        [PutPassage(after=bundle("psg:5", "src:0", (), [mention("psg:5", 0, "thing:a")]))],
+        actor=ACTOR,
+    )
+    move = MoveMention(mention_id=mention_id, passage_id="psg:5", before=before, after=after)
+    with pytest.raises(error):
+        told.writer.commit([move], actor=ACTOR)
+
+
+def test_a_passage_put_and_moved_in_one_commit_is_taken_back_in_one(told: VaultStore) -> None:
+    made = bundle("psg:5", "src:0", (), [mention("psg:5", 0, "thing:a")])
+    start = list(told.dump(content=True))
+    batch: list[Operation] = [
+        PutPassage(after=made),
+        MoveMention(mention_id="mnt:5.0", passage_id="psg:5", before="thing:a", after="thing:b"),
+    ]
+    told.writer.commit(batch, actor=ACTOR)
+    assert told.view().bundles(["psg:5"])["psg:5"].mentions[0].entity_id == "thing:b"
+    told.writer.commit([op.inverse() for op in reversed(batch)], actor=ACTOR)
+    assert list(told.dump(content=True)) == start
 
 
 def test_the_same_key_twice_stores_once(told: VaultStore) -> None:

@@ -8,7 +8,7 @@ from random import Random
 
 from graphmem.errors import InvalidInputError
 from graphmem.model.items import Passage, PassageBundle
-from graphmem.model.operations import AddEvidence, Operation, PutPassage, PutSource
+from graphmem.model.operations import AddEvidence, Operation, PutFact, PutPassage, PutSource
 from graphmem.store import VaultStore
 from graphmem.text import match_expression, query_terms
 from tests.store.graph.world import World, evidence, source
@@ -22,15 +22,16 @@ class BackedWorld(World):
     def tell_fact(self) -> list[Operation]:
         held = deepcopy(self)
         told = super().tell_fact()
-        if not told or told[0].after is None:
-            return self._back_to(held, told)
+        made_now = next((op.after for op in told if isinstance(op, PutFact)), None)
+        if made_now is None:
+            return told
         home = self.pick(self.bundles)
-        key = told[0].after.id
+        key = made_now.id
         if any(item.fact_id == key for item in self.evidence.values()):
             return told
         number = 10 + len(self.evidence)
         if home is None or f"evd:{number}" in self.evidence:
-            return self._back_to(held, told)
+            return self._back_to(held)
         made = evidence(number, key, None, home)
         self.evidence[made.id] = made
         return [*told, AddEvidence(after=made)]
@@ -39,11 +40,9 @@ class BackedWorld(World):
         held = deepcopy(self)
         told = super().tell_evidence()
         proven = {item.fact_id for item in self.evidence.values()}
-        return told if set(self.facts) <= proven else self._back_to(held, [])
+        return told if set(self.facts) <= proven else self._back_to(held)
 
-    def _back_to(self, held: World, told: list[Operation]) -> list[Operation]:
-        if told and told[0].after is None:
-            return told
+    def _back_to(self, held: World) -> list[Operation]:
         self.facts, self.evidence = held.facts, held.evidence
         return []
 
