@@ -57,7 +57,8 @@ class NameReads(ItemReads):
         """For each known key the ids of visible entities of exactly it, redirects resolved."""
         with self._readers.reading() as db:
             rows = db.execute(
-                "SELECT n.key, n.entity_id FROM json_each(:keys) j JOIN name n ON n.key = j.value "
+                "SELECT n.key, n.entity_id FROM json_each(:keys) j "
+                "CROSS JOIN name n ON n.key = j.value "
                 "WHERE n.seq <= :seq AND n.gone > :seq AND n.kind <> 'retype'",
                 {"keys": as_json(set(name_keys)), "seq": self._seq},
             ).fetchall()
@@ -126,9 +127,9 @@ class NameReads(ItemReads):
         family = self._family(self.survivors(entity_ids).values())
         with self._readers.reading() as db:
             rows = db.execute(
-                f"SELECT f.id FROM json_each(:ids) j JOIN fact f ON f.subject_id = j.value "
+                f"SELECT f.id FROM json_each(:ids) j CROSS JOIN fact f ON f.subject_id = j.value "
                 f"WHERE {alive('f')} UNION "
-                "SELECT f.id FROM json_each(:ids) j JOIN fact f ON f.object_id = j.value "
+                "SELECT f.id FROM json_each(:ids) j CROSS JOIN fact f ON f.object_id = j.value "
                 f"WHERE {alive('f')}",
                 {"ids": as_json(family), "seq": self._seq},
             ).fetchall()
@@ -141,7 +142,7 @@ class NameReads(ItemReads):
         """The visible evidence of each fact, by id; facts without any are left out."""
         with self._readers.reading() as db:
             rows = db.execute(
-                "SELECT v.fact_id, v.id FROM json_each(:ids) j JOIN evidence v "
+                "SELECT v.fact_id, v.id FROM json_each(:ids) j CROSS JOIN evidence v "
                 f"ON v.fact_id = j.value WHERE {alive('v')} ORDER BY v.fact_id, v.id",
                 {"ids": as_json(set(fact_ids)), "seq": self._seq},
             ).fetchall()
@@ -157,7 +158,7 @@ class NameReads(ItemReads):
     ) -> list[Link]:
         """Visible links of the kinds with either end among the statements, sorted by id."""
         ends = (
-            f"SELECT k.id FROM json_each(:ids) j JOIN link k ON k.{end} = j.value WHERE "
+            f"SELECT k.id FROM json_each(:ids) j CROSS JOIN link k ON k.{end} = j.value WHERE "
             f"{alive('k')} AND k.kind IN (SELECT value FROM json_each(:kinds))"
             for end in ("source_id", "target_id")
         )

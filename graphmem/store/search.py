@@ -65,7 +65,8 @@ class SearchReads(NameReads):
         """In how many visible passages each index token stands."""
         with self._readers.reading() as db:
             rows = db.execute(
-                "SELECT t.term, t.doc FROM json_each(?) j JOIN lexical_terms t ON t.term = j.value",
+                "SELECT t.term, t.doc FROM json_each(?) j "
+                "CROSS JOIN lexical_terms t ON t.term = j.value",
                 (as_json(set(terms)),),
             ).fetchall()
         found = dict(rows)

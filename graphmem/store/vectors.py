@@ -236,7 +236,7 @@ class VectorTable:
                 f"SELECT v.hash, n.distance FROM {self._table} n "
                 "JOIN vector v ON v.embedder = :embedder AND v.number = n.number "
                 "WHERE n.data MATCH :vector AND n.k = :k AND n.number IN (SELECT w.number FROM "
-                "json_each(:hashes) j JOIN vector w ON w.hash = j.value "
+                "json_each(:hashes) j CROSS JOIN vector w ON w.hash = j.value "
                 "AND w.embedder = :embedder)",
                 wanted,
             ).fetchall()

@@ -78,10 +78,10 @@ class StoreView(SearchReads):
         wanted = {"ids": as_json(set(ids)), "seq": self._seq}
         with self._readers.reading() as db:
             rows = db.execute(
-                "SELECT i.id FROM json_each(:ids) j JOIN item i ON i.id = j.value "
+                "SELECT i.id FROM json_each(:ids) j CROSS JOIN item i ON i.id = j.value "
                 "WHERE i.json IS NOT NULL AND i.seq = "
                 "(SELECT max(seq) FROM item WHERE id = i.id AND seq <= :seq) "
-                "UNION SELECT x.id FROM json_each(:ids) j JOIN part x ON x.id = j.value "
+                "UNION SELECT x.id FROM json_each(:ids) j CROSS JOIN part x ON x.id = j.value "
                 "WHERE x.seq <= :seq AND x.gone > :seq",
                 wanted,
             ).fetchall()
@@ -91,7 +91,7 @@ class StoreView(SearchReads):
         """The evidence of each fact that has any, hidden or not."""
         with self._readers.reading() as db:
             rows = db.execute(
-                "SELECT v.fact_id, v.id FROM json_each(:ids) j JOIN evidence v "
+                "SELECT v.fact_id, v.id FROM json_each(:ids) j CROSS JOIN evidence v "
                 f"ON v.fact_id = j.value WHERE {alive('v')}",
                 {"ids": as_json(set(fact_ids)), "seq": self._seq},
             ).fetchall()
@@ -125,7 +125,7 @@ class StoreView(SearchReads):
         """The statement ids of each event key, sorted."""
         with self._readers.reading() as db:
             rows = db.execute(
-                "SELECT x.event_key, x.id FROM json_each(:keys) j JOIN part x "
+                "SELECT x.event_key, x.id FROM json_each(:keys) j CROSS JOIN part x "
                 "ON x.event_key = j.value WHERE x.event_key <> '' "
                 "AND x.seq <= :seq AND x.gone > :seq ORDER BY x.event_key, x.id",
                 {"keys": as_json(set(event_keys)), "seq": self._seq},
@@ -197,11 +197,11 @@ _REFERENCES = (
     ("redirect", "loser_id", "loser_id"),
 )
 _REFERRING = " UNION ".join(
-    f"SELECT t.{end}, t.{who} FROM json_each(:ids) j JOIN {table} t ON t.{end} = j.value "
+    f"SELECT t.{end}, t.{who} FROM json_each(:ids) j CROSS JOIN {table} t ON t.{end} = j.value "
     f"WHERE {alive('t')}"
     for table, end, who in _REFERENCES
 ) + (
-    " UNION SELECT n.entity_id, n.item_id FROM json_each(:ids) j JOIN name n "
+    " UNION SELECT n.entity_id, n.item_id FROM json_each(:ids) j CROSS JOIN name n "
     f"ON n.entity_id = j.value WHERE n.kind <> 'own' AND {alive('n')}"
 )
 _COUNTS = {
