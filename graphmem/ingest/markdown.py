@@ -26,6 +26,8 @@ MAX_HEADING_CHARS: Final = 150
 KNOWN_KEYS: Final = frozenset(
     "title date created authored written status number id tags aliases layout draft".split()
 )
+# A date line stands at the head of a text; further down it is about something else.
+HEAD_CHARS: Final = 4000
 DATE_KEYS: Final = ("date", "authored", "authored_at", "created", "created_at", "written")
 
 _CODE_BLOCKS: Final = frozenset({"fence", "code_block", "html_block"})
@@ -73,7 +75,7 @@ def read_markdown(
         project=project,
         content_hash=content_hash,
         sections=tuple(_sections(text, front, blocks, title)),
-        authored_at=_authored(front, text, zone),
+        authored_at=_authored(front, blocks, text, zone),
         file_modified_at=modified,
         metadata=front.values,
         warnings=(front.warning,) if front.warning else (),
@@ -120,13 +122,15 @@ def _title(blocks: _Blocks, front: FrontMatter, uri: str) -> str:
     return first or stated or PurePosixPath(uri).stem
 
 
-def _authored(front: FrontMatter, text: str, zone: tzinfo) -> datetime | None:
+def _authored(front: FrontMatter, blocks: _Blocks, text: str, zone: tzinfo) -> datetime | None:
     for key in DATE_KEYS:
         for value in strings(front.values.get(key)):
             when = parse_date(value, zone)
             if when is not None:
                 return when
-    return head_date(text[front.body_start : front.body_start + 4000], zone)
+    lines = text[front.body_start : front.body_start + HEAD_CHARS].split("\n")
+    code = {at for start, end in blocks.code for at in range(start, min(end, len(lines)))}
+    return head_date("\n".join(line for at, line in enumerate(lines) if at not in code), zone)
 
 
 def _sections(text: str, front: FrontMatter, blocks: _Blocks, title: str) -> Iterator[Section]:

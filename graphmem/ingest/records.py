@@ -41,7 +41,7 @@ _ROLES: Final = tuple(
             PassageRole.CONSEQUENCES,
         ),
         (
-            r"(?:the |our )?decisions?\b|(?:chosen|selected)\b|resolution\b|outcome$",
+            r"(?:the |our )?decisions?\b|(?:chosen|selected)\b|resolution\b|outcome$|proposal\b",
             PassageRole.DECISION,
         ),
         (
@@ -57,7 +57,7 @@ _NUMBERED_TITLE: Final = re.compile(r"(?:ADR|decision)[-_ ]?#?(\d{1,5})\b|(\d{1,
 _META_LINE: Final = re.compile(
     r"^[ \t]*(?:[-*+][ \t]+)?[*_]{0,2}"
     r"(?P<key>status|date|deciders?|decision[- ]makers?|technical story|supersedes"
-    r"|superseded[- ]by)[*_]{0,2}[ \t]*:[*_]{0,2}[ \t]*(?P<value>.*)$",
+    r"|superseded[- ]by|replaces|replaced[- ]by|amends|amended[- ]by)[*_]{0,2}[ \t]*:[*_]{0,2}[ \t]*(?P<value>.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 # A clause opens with one of these words and runs to the next one or the end of the sentence.
@@ -170,7 +170,7 @@ def _with_roles(section: Section) -> Iterator[Section]:
         yield slice_section(section, 0, len(section.text), role)
         return
     at = 0
-    for start, end in _meta_runs(section.text):
+    for start, end in _meta_runs(section):
         if section.text[at:start].strip():
             yield slice_section(section, at, start)
         yield slice_section(section, start, end, PassageRole.STATUS)
@@ -179,9 +179,13 @@ def _with_roles(section: Section) -> Iterator[Section]:
         yield slice_section(section, at, len(section.text))
 
 
-def _meta_runs(text: str) -> list[tuple[int, int]]:
+def _meta_runs(section: Section) -> list[tuple[int, int]]:
+    """Spans of lines that tell of the record itself; an example in a code block tells nothing."""
+    text = section.text
     runs: list[tuple[int, int]] = []
     for found in _META_LINE.finditer(text):
+        if any(left <= found.start() < right for left, right in section.masked):
+            continue
         if runs and not text[runs[-1][1] : found.start()].strip():
             runs[-1] = (runs[-1][0], found.end())
         else:

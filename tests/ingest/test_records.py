@@ -181,3 +181,27 @@ def test_witness_is_the_clause_that_names_the_reference() -> None:
 )
 def test_headings_open_their_part(heading: str, role: PassageRole | None) -> None:
     assert role_of_heading(heading) is role
+
+
+@pytest.mark.parametrize("key", ["Supersedes", "Replaces"])
+def test_a_line_above_the_parts_names_the_older_record(key: str) -> None:
+    head = f"Status: accepted\n{key}: [ADR-0002](0002-old.md)"
+    text = f"# 20. Sensors\n\n{head}\n\n## Decision\n\nWe do.\n"
+    document = read_markdown(text, "0020-sensors.md", "p", content_hash="h")
+    assert document.record is not None
+    assert document.record.supersedes == ("0002-old.md",)
+
+
+def test_an_example_in_a_code_block_gives_no_status() -> None:
+    example = "```\nstatus: accepted\ndate: 2020-01-01\n```"
+    text = f"# 13. Format\n\n{example}\n\n## Decision\n\nWe do.\n"
+    document = read_markdown(text, "0013-format.md", "p", content_hash="h")
+    assert document.record is not None
+    assert document.record.status is None
+    assert document.authored_at is None
+
+
+def test_a_proposal_is_the_decision_of_its_record() -> None:
+    text = "# 4. Names\n\n## Context\n\nNames clash.\n\n## Proposal\n\nWe prefix names.\n"
+    document = read_markdown(text, "0004-names.md", "p", content_hash="h")
+    assert PassageRole.DECISION in {section.role for section in document.sections}
