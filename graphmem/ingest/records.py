@@ -57,7 +57,8 @@ _NUMBERED_TITLE: Final = re.compile(r"(?:ADR|decision)[-_ ]?#?(\d{1,5})\b|(\d{1,
 _META_LINE: Final = re.compile(
     r"^[ \t]*(?:[-*+][ \t]+)?[*_]{0,2}"
     r"(?P<key>status|date|deciders?|decision[- ]makers?|technical story|supersedes"
-    r"|superseded[- ]by|replaces|replaced[- ]by|amends|amended[- ]by)[*_]{0,2}[ \t]*:[*_]{0,2}[ \t]*(?P<value>.*)$",
+    r"|superseded[- ]by|replaces|replaced[- ]by|amends|amended[- ]by)"
+    r"[*_]{0,2}[ \t]*:[*_]{0,2}[ \t]*(?P<value>.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 # A clause opens with one of these words and runs to the next one or the end of the sentence.
