@@ -113,8 +113,12 @@ def _has_verb_child(sentence: Sentence, root: Word) -> bool:
 
 def _splits(sentence: Sentence, word: Word, heads: dict[int, str]) -> str | None:
     """The marker ('' if none) when ``word`` heads a clause of its own, else None."""
-    if word.head == word.i or not (word.is_verb or word.tag == "MD"):
+    if word.head == word.i:
         return None
+    if not (word.is_verb or word.tag == "MD"):
+        # "because the boiler burst": the tagger took the verb for a noun
+        reason = word.dep == "advcl" and marker_of(sentence, word) == "because"
+        return "because" if reason else None
     own_subject = sentence.child(word, *_SUBJECTS) is not None
     match word.dep:
         case "conj":
@@ -194,7 +198,7 @@ _EDGE_WORDS: Final = frozenset(
 
 def _trim(mine: list[Word], marker: str) -> list[Word]:
     """Without joining words and punctuation at the edges."""
-    first, last = 0, len(mine)
+    first, last = _after_stray_adverbs(mine, marker), len(mine)
     while first < last and (
         mine[first].text in _EDGE_PUNCT
         or (marker == "so_that" and mine[first].lower == "that")
@@ -209,6 +213,15 @@ def _trim(mine: list[Word], marker: str) -> list[Word]:
     if [word.lower for word in mine[last - 2 : last]] == ["in", "order"]:
         last -= 2
     return mine[first:last]
+
+
+def _after_stray_adverbs(mine: list[Word], marker: str) -> int:
+    """Where the clause begins: "equally" in "scored X equally because Y" is not Y's."""
+    if marker != "because":
+        return 0
+    places = [at for at, word in enumerate(mine[:3]) if word.lower == marker]
+    stray = bool(places) and all(word.dep == "advmod" for word in mine[: places[0]])
+    return places[0] if stray else 0
 
 
 def predications_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from graphmem.extractors import SpacyExtractor
 from graphmem.model.extraction import PassageInput
 from graphmem.vocabulary import LinkKind, PassageRole
 from tests.extractors.reading import Reader, causes_of
@@ -183,3 +184,23 @@ def test_a_connective_is_not_repeated_by_structure(reader: Reader) -> None:
     ]
     found = [c for e in reader.extractor.extract(passages) for c in e.causes]
     assert [(c.kind, c.connective) for c in found] == [(LinkKind.MOTIVATES, "therefore")]
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "effect"),
+    [
+        ("The alarm rang because the boiler burst.", "the boiler burst", "The alarm rang"),
+        (
+            "A query for GPT-4 scored GPT-4 and GPT-5 equally because Kuzu's full-text index "
+            "drops digits.",
+            "Kuzu's full-text index drops digits",
+            "A query for GPT-4 scored GPT-4 and GPT-5",
+        ),
+        ("The import failed because the disk was full.", "the disk was full", "The import failed"),
+    ],
+)
+def test_both_ends_of_because_are_whole_clauses(text: str, cause: str, effect: str) -> None:
+    [extraction] = SpacyExtractor().extract([PassageInput(source_key="s", text=text)])
+    [claim] = extraction.causes
+    spans = [text[s.start : s.end] for s in extraction.statements]
+    assert (spans[claim.cause.statement], spans[claim.effect.statement]) == (cause, effect)
