@@ -188,6 +188,8 @@ class _SentenceCauses:
         if before is not None and before.lower in {"not", "just", "simply", "merely"}:
             return
         sure = before is None or before.lower not in {"probably", "perhaps", "maybe", "possibly"}
+        if above is None and before is not None:
+            return  # "Good, because X": what it explains is no clause, and not the line before
         effect = self.previous() if above is None or self._points_back(above) else above
         if effect is not None:
             yield self.make(LinkKind.CAUSES, claim, effect, "because", sure)

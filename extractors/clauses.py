@@ -15,7 +15,7 @@ SUBORDINATORS: Final = frozenset(
     "because since as so if unless although though while whereas when whenever until once before "
     "after whether provided".split()
 )
-_CONDITIONS: Final = frozenset({"if", "unless", "whether", "provided", "in_case"})
+_CONDITIONS: Final = frozenset({"if", "unless", "whether", "provided", "in_case", "once"})
 CAUSATIVES: Final = frozenset(
     "cause lead result trigger enable allow let prevent stop block force motivate produce "
     "permit".split()

@@ -168,12 +168,14 @@ def digit_signature(name: str) -> tuple[str, ...]:
 
 
 def is_nameable(name: str) -> bool:
-    """Whether an entity may have this name: no placeholder, pronoun, bare punctuation or essay.
+    """Whether an entity may have this name: no placeholder, pronoun, markup or essay.
 
     >>> is_nameable("C++"), is_nameable("IT"), is_nameable("it"), is_nameable("n/a")
     (True, True, False, False)
     """
     if len(name) > MAX_NAME_CHARS or _TEMPLATE.fullmatch(name.strip().casefold()):
+        return False
+    if "](" in name or "][" in name:  # a cut-off Markdown link
         return False
     key = name_key(name)
     if (

@@ -6,7 +6,7 @@ import pytest
 
 from graphmem.extractors import SpacyExtractor
 from graphmem.model.extraction import PassageInput
-from graphmem.vocabulary import LinkKind, PassageRole
+from graphmem.vocabulary import LinkKind, Modality, PassageRole
 from tests.extractors.reading import Reader, causes_of
 
 SEAL = [("the coolant ran dry", "causes", "the seal cracked")]
@@ -204,3 +204,15 @@ def test_both_ends_of_because_are_whole_clauses(text: str, cause: str, effect: s
     [claim] = extraction.causes
     spans = [text[s.start : s.end] for s in extraction.statements]
     assert (spans[claim.cause.statement], spans[claim.effect.statement]) == (cause, effect)
+
+
+def test_a_verdict_in_a_list_of_pros_and_cons_explains_no_other_line() -> None:
+    text = "* Good, because the API is small.\n* Bad, because it needs a server.\n"
+    [extraction] = SpacyExtractor().extract([PassageInput(source_key="s", text=text)])
+    assert extraction.causes == ()
+
+
+def test_what_holds_once_something_else_does_is_not_asserted() -> None:
+    text = "Once Python 3.8 is released, Orion supports Python 3.8."
+    [extraction] = SpacyExtractor().extract([PassageInput(source_key="s", text=text)])
+    assert all(triple.modality is not Modality.ASSERTED for triple in extraction.triples)

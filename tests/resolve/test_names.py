@@ -198,3 +198,8 @@ def test_names_are_nameable(name: str) -> None:
 )
 def test_placeholders_pronouns_and_bare_signs_are_not_nameable(name: str) -> None:
     assert not is_nameable(name)
+
+
+@pytest.mark.parametrize("name", ["Sidekiq][sidekiq", "MADR](https://adr.github.io) 4.0.0"])
+def test_a_cut_off_link_is_no_name(name: str) -> None:
+    assert not is_nameable(name)
