@@ -277,8 +277,17 @@ def _predication(sentence: Sentence, clause: Clause, head: Word, role: PassageRo
         if sentence.child(inner, *_SUBJECTS) is not None:
             holder = inner
         verb = inner
+    blocked = blocked or _is_former(sentence, holder)
     polarity = Polarity.NEGATIVE if negative else Polarity.POSITIVE
     return Predication(verb, holder, modality, polarity, decided, blocked)
+
+
+_FORMERLY: Final = frozenset("previously formerly originally initially".split())
+
+
+def _is_former(sentence: Sentence, verb: Word) -> bool:
+    """Whether the text says that it was so before, which is not how it is."""
+    return any(child.lower in _FORMERLY for child in sentence.children(verb, "advmod"))
 
 
 def _step(sentence: Sentence, verb: Word, inner: Word) -> tuple[Modality, bool] | None:
@@ -391,6 +400,8 @@ def is_finite(sentence: Sentence, verb: Word, subjects: Sequence[Word]) -> bool:
     """
     if any(_colon_between(sentence, word, verb) for word in subjects):
         return False
+    if verb.tag == "VBG" and verb.dep == "conj" and sentence.head(verb).tag != "VBG":
+        return False  # "have looked into using X and using Y" uses neither
     at = verb
     for _ in range(4):
         if sentence.child(at, "aux", "auxpass") is not None or at.dep != "conj":

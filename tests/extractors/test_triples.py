@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from graphmem.extractors import SpacyExtractor
 from graphmem.model.extraction import PassageInput
 from graphmem.vocabulary import Modality, PassageRole, Polarity
 from tests.extractors.reading import Reader, term
@@ -255,3 +256,17 @@ def test_a_note_that_only_looks_structured_gives_one_triple(reader: Reader) -> N
     assert reader.triples(text) == [("V-3", "feed", "Tank 2")]
     names = {mention.surface for mention in reader.read(text).mentions}
     assert not names & {"Template", "Fenced"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Previously we used Sidekiq.",
+        "We formerly used Sidekiq.",
+        "We have looked into using Basalt for the records, and using Sidekiq for the jobs.",
+    ],
+)
+def test_what_was_only_before_or_only_looked_at_is_no_fact(text: str) -> None:
+    passage = PassageInput(source_key="s", text=text, project_name="orion")
+    [extraction] = SpacyExtractor().extract([passage])
+    assert extraction.triples == ()
