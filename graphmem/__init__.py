@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphmem.errors import GraphmemError, UsageError, VaultError, VaultLockedError
-    from graphmem.memory import Memory, open
+    from graphmem.memory import Memory
     from graphmem.model.results import (
         Answer,
         CausalResult,
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         VaultStatus,
     )
     from graphmem.model.scope import Scope
+    from graphmem.serve.contract import MemoryLike
+    from graphmem.serve.opening import open
 
 __version__ = "0.1.0"
 
@@ -31,6 +33,7 @@ __all__ = [
     "IngestReport",
     "KgResult",
     "Memory",
+    "MemoryLike",
     "RememberResult",
     "Scope",
     "UsageError",
@@ -43,7 +46,8 @@ __all__ = [
 
 _HOMES = {
     "Memory": "graphmem.memory",
-    "open": "graphmem.memory",
+    "MemoryLike": "graphmem.serve.contract",
+    "open": "graphmem.serve.opening",
     "Scope": "graphmem.model.scope",
     "GraphmemError": "graphmem.errors",
     "UsageError": "graphmem.errors",

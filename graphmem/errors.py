@@ -6,6 +6,8 @@ GraphmemError
 ├── VaultError            the vault cannot serve this            (CLI exit code 3)
 │   ├── VaultNotFoundError
 │   ├── VaultLockedError  another process holds it; carries .pid
+│   ├── VaultBusyError    too many writes wait; carries .retry_after_s
+│   ├── OwnerError        the owner process is gone, stopping or of another version
 │   ├── VaultFormatError  made by another version of the format
 │   ├── JournalDamagedError   carries .seq of the first bad row
 │   └── ProjectionDamagedError
@@ -45,6 +47,22 @@ class VaultLockedError(VaultError):
     def __init__(self, message: str, *, pid: int | None = None) -> None:
         super().__init__(message)
         self.pid = pid
+
+
+class VaultBusyError(VaultError):
+    """Too many writes wait; nothing was stored, try again after ``retry_after_s`` seconds."""
+
+    def __init__(self, message: str, *, retry_after_s: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class OwnerError(VaultError):
+    """The vault's owner process cannot be reached, is of another version, or is ``stopping``."""
+
+    def __init__(self, message: str, *, stopping: bool = False) -> None:
+        super().__init__(message)
+        self.stopping = stopping
 
 
 class VaultFormatError(VaultError):

@@ -7,7 +7,7 @@ is named once in ``status().warnings`` and never fails a memory operation.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -24,15 +24,16 @@ from graphmem.model.results import (
     VaultStatus,
 )
 from graphmem.model.scope import EVERYTHING, Scope
-from graphmem.settings import Settings, read_settings, vault_path
+from graphmem.settings import Settings
 from graphmem.vocabulary import Direction, Origin
 
 if TYPE_CHECKING:
     import networkx as nx
 
     from graphmem.embed import Embedder
-    from graphmem.ingest import CauseInput, FactInput, Ingestor, Progress
+    from graphmem.ingest import Ingestor
     from graphmem.model.extraction import Extractor
+    from graphmem.model.inputs import CauseInput, FactInput, Progress
     from graphmem.retrieve import Retriever
     from graphmem.store import VaultStore
 
@@ -50,42 +51,37 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def open(
-    path: str | Path | None = None,
-    *,
-    create: bool = True,
-    settings: Settings | None = None,
-    clock: Clock = _now,
-) -> Memory:
-    """Opens the vault at ``path`` (default: the settings' vault), creating it when allowed.
-
-    Raises VaultLockedError when another process holds it, VaultNotFoundError without ``create``,
-    VaultFormatError for a vault of another format.
-    """
-    chosen = settings or read_settings()
-    explicit = None if path is None else Path(path)
-    return Memory(vault_path(explicit, chosen, Path.cwd()), chosen, create=create, clock=clock)
-
-
 class Memory:
     """One open vault. Safe to use from several threads; close it or use it in a ``with``."""
 
     def __init__(
-        self, path: Path | None, settings: Settings, *, create: bool = True, clock: Clock = _now
+        self,
+        path: Path | None,
+        settings: Settings,
+        *,
+        create: bool = True,
+        clock: Clock = _now,
+        role: str = "embedded",
     ) -> None:
-        """Opens the store; ``path`` None keeps everything in memory, for tests."""
+        """Opens the store; ``path`` None keeps everything in memory, for tests.
+
+        ``role`` is what others are told about this process: ``owner`` serves them.
+        Raises VaultLockedError when another process holds the vault, VaultNotFoundError without
+        ``create``, VaultFormatError for a vault of another format.
+        """
         from graphmem.store import open_store
 
         self._settings = settings
         self._clock = clock
         self._lock = threading.RLock()
+        self._models = threading.RLock()  # reads need models, and must not wait for an ingest
         self._embedder: Embedder | None = None
         self._embedder_tried = False
         self._extractor: Extractor | None = None
         self._warnings: list[str] = []
         self.path = path
         self._store: VaultStore = open_store(
-            path, create=create, graph=settings.engine, clock=clock
+            path, create=create, graph=settings.engine, clock=clock, role=role
         )
 
     def __repr__(self) -> str:
@@ -263,6 +259,10 @@ class Memory:
         ids that depend on the order of arrival."""
         return iter(self._store.dump(content=content))
 
+    def describe(self, holder: Mapping[str, object]) -> None:
+        """Tells others how this process can be reached; used by the owner process."""
+        self._store.describe(holder)
+
     def close(self) -> None:
         """Releases the vault; a second call does nothing."""
         self._store.close()
@@ -291,7 +291,7 @@ class Memory:
         )
 
     def _extraction(self) -> Extractor:
-        with self._lock:
+        with self._models:
             if self._extractor is None:
                 from graphmem.extractors import SpacyExtractor
 
@@ -300,7 +300,7 @@ class Memory:
 
     def _embedding(self) -> Embedder | None:
         """The embedder, or None when there is none or it cannot be loaded (said once)."""
-        with self._lock:
+        with self._models:
             if not self._embedder_tried:
                 self._embedder_tried = True
                 self._embedder = self._load_embedder()

@@ -20,6 +20,7 @@ class Settings(BaseSettings):
     ``vault``: folder of the vault; unset means the user's default vault.
     ``embedder``: ``minilm`` (default), ``none``; ``hashing`` is for tests only.
     ``engine``: the graph engine of a new vault.
+    ``idle_exit``: how long an owner process that was started on demand stays without a request.
     """
 
     model_config = SettingsConfigDict(env_prefix="GRAPHMEM_", frozen=True, extra="ignore")
@@ -28,6 +29,7 @@ class Settings(BaseSettings):
     embedder: str = "minilm"
     engine: Literal["kuzu", "memory"] = "kuzu"
     max_tokens: int = Field(default=2000, ge=100, le=100_000)
+    idle_exit: str = "30m"
 
 
 def read_settings() -> Settings:

@@ -1,4 +1,4 @@
-"""The commands about the vault itself: status, rebuild, export, mcp."""
+"""The commands about the vault itself and who serves it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import typer
 import graphmem
 from graphmem.cli.commands import Json, Vault
 from graphmem.cli.output import emit
+from graphmem.errors import VaultNotFoundError
+from graphmem.settings import read_settings, vault_path
 
 
 class ExportFormat(StrEnum):
@@ -83,7 +85,63 @@ def mcp(vault: Vault = None) -> None:
     serve(vault)
 
 
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; 0: a free one.")] = 0,
+    idle_exit: Annotated[
+        str, typer.Option(help="Leave after this long without a request: 45s, 30m, 2h, never.")
+    ] = "30m",
+    foreground: Annotated[bool, typer.Option("--foreground", help="Stay in this terminal.")] = (
+        False
+    ),
+    allow_remote: Annotated[
+        bool, typer.Option("--allow-remote", help="Listen on an address others can reach.")
+    ] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Stop the running one.")] = False,
+    vault: Vault = None,
+) -> None:
+    """Run the vault's owner process, which serves everybody else; most never need to.
+
+    Example: graphmem serve --idle-exit 2h
+    """
+    from graphmem.serve import control
+    from graphmem.serve.owner import Options, run_owner, seconds
+
+    settings = read_settings()
+    options = Options(
+        vault=vault_path(vault, settings, Path.cwd()).absolute(),
+        settings=settings,
+        host=host,
+        port=port,
+        idle_exit_s=seconds(idle_exit),
+        allow_remote=allow_remote,
+    )
+    if stop:
+        print(control.stop(options.vault))
+    elif foreground:
+        raise typer.Exit(run_owner(options))
+    else:
+        print(control.start(options, idle_exit))
+
+
+def token(
+    read: Annotated[bool, typer.Option("--read", help="The token that may only read.")] = False,
+    vault: Vault = None,
+) -> None:
+    """Print the vault's bearer token for HTTP clients. Keep it secret.
+
+    Example: graphmem token --read
+    """
+    from graphmem.serve.tokens import load_tokens
+
+    folder = vault_path(vault, read_settings(), Path.cwd())
+    if not (folder / "vault.json").is_file():
+        raise VaultNotFoundError(f"there is no vault at {folder}; make one with graphmem init")
+    tokens = load_tokens(folder)
+    print(tokens.read if read else tokens.write)
+
+
 def register(app: typer.Typer) -> None:
     """Adds the commands to the application."""
-    for command in (status, rebuild, export, mcp):
+    for command in (status, rebuild, export, mcp, serve, token):
         app.command()(command)

@@ -3,11 +3,11 @@
 from graphmem.ingest.chunk import chunk
 from graphmem.ingest.document import ReadDocument, Section
 from graphmem.ingest.files import read_file
-from graphmem.ingest.inputs import CauseInput, FactInput, Progress, ProgressEvent
 from graphmem.ingest.pipeline import Ingestor, embed_pending
 from graphmem.ingest.project import Project, display_name, find_project, normalise_remote
 from graphmem.ingest.remember import remember
 from graphmem.ingest.same_event import same_event_operations
+from graphmem.model.inputs import CauseInput, FactInput, Progress, ProgressEvent
 
 __all__ = [
     "CauseInput",

@@ -20,12 +20,12 @@ from graphmem.embed.base import Embedder
 from graphmem.errors import ConflictError, GraphmemError, InvalidInputError, ReadError
 from graphmem.ingest.document import ReadDocument
 from graphmem.ingest.files import load_file, parse_file
-from graphmem.ingest.inputs import Progress, ProgressEvent
 from graphmem.ingest.plan import Draft, Plan, absence, draft_of, extract, plan_batch
 from graphmem.ingest.roots import Job, declare, project_of, scan
 from graphmem.ingest.same_event import same_event_operations
 from graphmem.model.extraction import Extractor
 from graphmem.model.ids import source_id
+from graphmem.model.inputs import Progress, ProgressEvent
 from graphmem.model.items import Root, Source
 from graphmem.model.operations import Operation
 from graphmem.model.results import IngestReport, Problem

@@ -18,7 +18,6 @@ from graphmem.errors import ConflictError, InvalidInputError
 from graphmem.ingest.assemble import Assembled, Layer, PassageInfo, assemble
 from graphmem.ingest.chunk import MAX_PASSAGE_CHARS, Piece, cut
 from graphmem.ingest.document import ReadDocument, Section
-from graphmem.ingest.inputs import CauseInput, FactInput
 from graphmem.ingest.pipeline import MAX_ATTEMPTS, try_embed
 from graphmem.ingest.plan import (
     Draft,
@@ -43,6 +42,7 @@ from graphmem.model.extraction import (
     Term,
     TripleCandidate,
 )
+from graphmem.model.inputs import CauseInput, FactInput
 from graphmem.model.items import PassageBundle, Source
 from graphmem.model.operations import PutSource
 from graphmem.model.results import RememberResult, StoredItem

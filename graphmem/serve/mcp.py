@@ -1,27 +1,35 @@
-"""The MCP server over standard input and output.
+"""The MCP server: five tools over whatever has the vault open.
 
-The handshake is answered before the vault or a model is open: both load in a thread. Nothing but
-protocol is written to standard output.
+Over standard input and output it is thin: the handshake is answered before anything else is loaded,
+calls go to the vault's owner process, and nothing but protocol is written to standard output.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastmcp import FastMCP
 from fastmcp.exceptions import ToolError
+from fastmcp.exceptions import ValidationError as ArgumentError
+from fastmcp.server.dependencies import get_http_request
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.tools import ToolResult
 from pydantic import BaseModel, Field
+from pydantic import ValidationError as PydanticError
 
 import graphmem
 from graphmem.errors import GraphmemError, UsageError
-from graphmem.memory import Memory
+from graphmem.model.inputs import CauseInput, FactInput
 from graphmem.model.results import (
     Answer,
     CausalResult,
@@ -31,10 +39,18 @@ from graphmem.model.results import (
     Result,
 )
 from graphmem.serve.bounds import MAX_REPLY_TOKENS, bounded
-from graphmem.vocabulary import Origin
+from graphmem.serve.contract import MemoryLike
+from graphmem.serve.guard import ROLE
+from graphmem.serve.lenient import lenient, refusal
+from graphmem.serve.remote import RemoteMemory
+from graphmem.serve.tokens import Role
+from graphmem.settings import read_settings, vault_path
+from graphmem.vocabulary import LinkKind, Origin
 
-# How long a call waits for the vault and the models to be ready, in seconds.
-READY_TIMEOUT_S = 120.0
+# Tools that change the vault.
+WRITING_TOOLS = frozenset({"remember"})
+# Writes of one server that wait for their turn; reads have threads of their own.
+MAX_WRITERS = 64
 
 INSTRUCTIONS = """\
 graphmem is a memory that answers WHY with evidence. Ask intent_search a whole question; follow
@@ -61,44 +77,6 @@ class CauseArgument(BaseModel):
     kind: Literal["causes", "enables", "prevents", "motivates"] = "causes"
 
 
-class Opening:
-    """A vault that opens in a thread; ``memory`` waits for it and says why it cannot."""
-
-    def __init__(self, vault: Path | None) -> None:
-        """Nothing is opened before ``start``."""
-        self._vault = vault
-        self._ready = threading.Event()
-        self._memory: Memory | None = None
-        self._error: GraphmemError | None = None
-
-    def start(self) -> None:
-        """Begins to open the vault and load the models."""
-        threading.Thread(target=self._open, name="graphmem-open", daemon=True).start()
-
-    def _open(self) -> None:
-        try:
-            self._memory = graphmem.open(self._vault)
-        except GraphmemError as error:
-            self._error = error
-        finally:
-            self._ready.set()
-        if self._memory is not None:
-            self._memory.warm()
-
-    def memory(self) -> Memory:
-        """The open vault; raises ToolError with what to do when there is none."""
-        if not self._ready.wait(READY_TIMEOUT_S):
-            raise ToolError("the vault is still opening; try again in a moment")
-        if self._memory is None:
-            raise ToolError(str(self._error or "the vault could not be opened"))
-        return self._memory
-
-    def close(self) -> None:
-        """Closes the vault if it was opened."""
-        if self._memory is not None:
-            self._memory.close()
-
-
 def _reply(call: Callable[[], R]) -> R:
     """A bounded reply; known errors reach the agent as text."""
     try:
@@ -117,16 +95,55 @@ def _moment(text: str) -> datetime | None:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value
 
 
-def build(opening: Opening) -> FastMCP:
-    """The server with its five tools over a vault that may still be opening."""
+Source = Callable[[], MemoryLike]
+
+
+class _AtTheDoor(Middleware):
+    """Takes arguments as clients send them, and refuses writing to who may only read."""
+
+    async def on_call_tool(
+        self, context: MiddlewareContext[Any], call_next: CallNext[Any, ToolResult]
+    ) -> ToolResult:
+        """Passes a call on when its bearer may make it; says plainly what is wrong with it."""
+        name = context.message.name
+        if name in WRITING_TOOLS and _role() is Role.READ:
+            raise ToolError("this token may only read; graphmem token prints the other one")
+        try:
+            return await call_next(await _with_plain_arguments(context))
+        except (ArgumentError, PydanticError) as error:
+            cause = error.__cause__ if isinstance(error, ArgumentError) else error
+            if not isinstance(cause, PydanticError):
+                raise
+            wrong = [(".".join(map(str, each["loc"])), each["msg"]) for each in cause.errors()]
+            raise ToolError(refusal(name, wrong)) from None
+
+
+async def _with_plain_arguments(context: MiddlewareContext[Any]) -> MiddlewareContext[Any]:
+    served = context.fastmcp_context
+    tool = await served.fastmcp.get_tool(context.message.name) if served is not None else None
+    if tool is None:
+        return context
+    plain = lenient(context.message.arguments, tool.parameters)
+    return context.copy(message=context.message.model_copy(update={"arguments": plain}))
+
+
+def _role() -> Role:
+    """The role of the request being served; standard input belongs to the user, who may write."""
+    try:
+        request = get_http_request()
+    except RuntimeError:
+        return Role.WRITE
+    return Role(request.scope.get(ROLE, Role.READ))
+
+
+def build(source: Source, on_start: Callable[[], None] | None = None) -> FastMCP:
+    """The server with its five tools; ``source`` gives the open vault at each call."""
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:
-        opening.start()
-        try:
-            yield
-        finally:
-            opening.close()
+        if on_start is not None:
+            threading.Thread(target=on_start, name="graphmem-open", daemon=True).start()
+        yield
 
     server = FastMCP(
         "graphmem",
@@ -134,13 +151,14 @@ def build(opening: Opening) -> FastMCP:
         version=graphmem.__version__,
         lifespan=lifespan,
         mask_error_details=True,
+        middleware=[_AtTheDoor()],
     )
-    _add_reading(server, opening)
-    _add_writing(server, opening)
+    _add_reading(server, source)
+    _add_writing(server, source)
     return server
 
 
-def _add_reading(server: FastMCP, opening: Opening) -> None:
+def _add_reading(server: FastMCP, source: Source) -> None:
     @server.tool(annotations={"readOnlyHint": True, "title": "Facts about one name"})
     def kg_query(
         name: Annotated[str, Field(description="A name ('Node 200') or an entity id.")],
@@ -150,7 +168,7 @@ def _add_reading(server: FastMCP, opening: Opening) -> None:
     ) -> KgResult:
         """Facts about exactly the named entity with their evidence; digits must agree."""
         return _reply(
-            lambda: opening.memory().kg_query(
+            lambda: source().kg_query(
                 name, as_of=_moment(as_of), include_history=include_history, limit=limit
             )
         )
@@ -165,9 +183,7 @@ def _add_reading(server: FastMCP, opening: Opening) -> None:
         depth: Annotated[int, Field(ge=1, le=6, description="Causal hops.")] = 3,
     ) -> CausalResult:
         """Causal edges with their quoted witnesses; deeper edges are evidence, not a proof."""
-        return _reply(
-            lambda: opening.memory().find_causal_links(start, direction=direction, depth=depth)
-        )
+        return _reply(lambda: source().find_causal_links(start, direction=direction, depth=depth))
 
     @server.tool(annotations={"readOnlyHint": True, "title": "Answer a question"})
     def intent_search(
@@ -178,22 +194,21 @@ def _add_reading(server: FastMCP, opening: Opening) -> None:
         ] = 2_000,
     ) -> Answer:
         """Quoted statements that answer, each with its path; says so when nothing supports one."""
-        return _reply(lambda: opening.memory().search(question, limit=limit, max_tokens=max_tokens))
+        return _reply(lambda: source().search(question, limit=limit, max_tokens=max_tokens))
 
     @server.tool(annotations={"readOnlyHint": True, "title": "Open ids"})
     def get(
         ids: Annotated[list[str], Field(description="Ids from any tool.", max_length=50)],
     ) -> GetResult:
         """The stored items behind ids; unknown ids are listed as missing."""
-        return _reply(lambda: opening.memory().get(ids))
+        return _reply(lambda: source().get(ids))
 
 
-def _add_writing(server: FastMCP, opening: Opening) -> None:
-    from graphmem.ingest import CauseInput, FactInput
-    from graphmem.vocabulary import LinkKind
+def _add_writing(server: FastMCP, source: Source) -> None:
+    writers = ThreadPoolExecutor(MAX_WRITERS, thread_name_prefix="graphmem-remember")
 
     @server.tool(annotations={"readOnlyHint": False, "title": "Remember"})
-    def remember(
+    async def remember(
         text: Annotated[str, Field(min_length=1, description="What to remember.")],
         facts: Annotated[list[FactArgument], Field(description="Facts you state.")] = [],  # noqa: B006
         because: Annotated[list[str], Field(description="What led to it.")] = [],  # noqa: B006
@@ -202,8 +217,9 @@ def _add_writing(server: FastMCP, opening: Opening) -> None:
         key: Annotated[str, Field(description="Idempotency key; empty: none.")] = "",
     ) -> RememberResult:
         """Stores the text with your facts and causes; returns what was stored, merged, refused."""
-        return _reply(
-            lambda: opening.memory().remember(
+
+        def call() -> RememberResult:
+            return source().remember(
                 text,
                 facts=[FactInput(f.subject, f.predicate, f.object) for f in facts],
                 because=because,
@@ -212,10 +228,19 @@ def _add_writing(server: FastMCP, opening: Opening) -> None:
                 origin=Origin.AGENT,
                 key=key or None,
             )
-        )
+
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(writers, lambda: _reply(call))
 
 
 def serve(vault: Path | None) -> None:
-    """Runs the server until the client closes standard input."""
+    """Runs the server until the client closes standard input; the owner process goes on."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    build(Opening(vault)).run(transport="stdio", show_banner=False)
+    settings = read_settings()
+    memory = RemoteMemory(vault_path(vault, settings, Path.cwd()), settings)
+
+    def start() -> None:
+        with contextlib.suppress(GraphmemError):  # the first call says it
+            memory.warm()
+
+    build(lambda: memory, start).run(transport="stdio", show_banner=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
@@ -16,8 +17,11 @@ _HELD: set[str] = set()
 class VaultLock:
     """Holds ``lock`` in the vault's folder; ``owner.json`` beside it is information only."""
 
-    def __init__(self, folder: Path) -> None:
-        """Takes the lock; raises VaultLockedError with the holder's pid when it is taken."""
+    def __init__(self, folder: Path, role: str = "embedded") -> None:
+        """Takes the lock; raises VaultLockedError with the holder's pid when it is taken.
+
+        ``role`` is written beside the pid: ``owner`` for a process that serves others.
+        """
         self._folder = folder
         self._key = os.path.realpath(folder)
         if self._key in _HELD:
@@ -39,8 +43,13 @@ class VaultLock:
                 f"{folder} is in use by {who}; stop it or use another vault", pid=pid
             ) from None
         _HELD.add(self._key)
-        owner = {"pid": os.getpid()}
-        (folder / "owner.json").write_text(json.dumps(owner), encoding="utf-8")
+        self.describe({"pid": os.getpid(), "role": role})
+
+    def describe(self, holder: Mapping[str, object]) -> None:
+        """Writes what others may know about the holder; a reader sees the old or the new text."""
+        fresh = self._folder / "owner.json.new"
+        fresh.write_text(json.dumps(holder), encoding="utf-8")
+        os.replace(fresh, self._folder / "owner.json")
 
     def release(self) -> None:
         """Gives the lock back; a second call does nothing."""

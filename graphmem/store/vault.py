@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,8 +50,11 @@ def open_store(
     clock: Clock = _now,
     random: Callable[[int], bytes] = os.urandom,
     fault: Fault = no_fault,
+    role: str = "embedded",
 ) -> VaultStore:
     """Opens the vault at a folder (everything in memory for None) and heals it if needed.
+
+    ``role`` says in owner.json whether the holder serves others (``owner``) or only itself.
 
     Raises VaultNotFoundError without ``create``, VaultLockedError when it is held,
     VaultFormatError for another format, JournalDamagedError when the journal cannot be read.
@@ -62,7 +65,7 @@ def open_store(
         if not create:
             raise VaultNotFoundError(f"there is no vault at {path}; make one with graphmem init")
         _make_folder(path)
-    lock = VaultLock(path)
+    lock = VaultLock(path, role)
     try:
         if not (path / VAULT_FILE).is_file():
             write_config(path, VaultConfig(engine=graph))
@@ -197,6 +200,11 @@ class VaultStore:
                 dump.content(parts.readers) if content else dump.exact(parts.readers, parts.graph)
             )
             return iter(list(found))
+
+    def describe(self, holder: Mapping[str, object]) -> None:
+        """Tells others how the process that holds this vault can be reached."""
+        if self._lock is not None:
+            self._lock.describe(holder)
 
     def status(self) -> VaultStatus:
         """What the vault holds and how its parts stand."""

@@ -1,0 +1,88 @@
+"""``graphmem.open``: the engine in this process when the vault is free, else its owner's client."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, get_args
+
+from graphmem.errors import UsageError, VaultLockedError
+from graphmem.memory import Memory
+from graphmem.serve.contract import MemoryLike
+from graphmem.serve.remote import RemoteMemory
+from graphmem.serve.runtime import read_holder
+from graphmem.serve.start import START_TIMEOUT_S, find_owner, same_version
+from graphmem.settings import Settings, read_settings, vault_path
+
+Mode = Literal["auto", "embedded", "client"]
+# How long ``auto`` waits for a process that holds the vault for itself, a command for example.
+HELD_PATIENCE_S = 2.0
+# Pause between two tries, in seconds.
+TRY_AGAIN_S = 0.05
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def open(
+    path: str | Path | None = None,
+    *,
+    create: bool = True,
+    settings: Settings | None = None,
+    clock: Callable[[], datetime] = _now,
+    mode: Mode = "auto",
+) -> MemoryLike:
+    """Opens the vault at ``path`` (default: the settings' vault), creating it when allowed.
+
+    ``embedded`` runs the engine here and needs the vault for itself. ``client`` uses the vault's
+    owner process and starts one when there is none; its clock is the owner's. ``auto`` embeds
+    when the vault is free and otherwise is a client of the owner that holds it.
+
+    Raises VaultLockedError when a process holds it that serves nobody, VaultNotFoundError without
+    ``create``, VaultFormatError for a vault of another format, OwnerError for an owner of another
+    version.
+    """
+    if mode not in get_args(Mode):
+        raise UsageError(f"mode {mode!r} is not one of {', '.join(get_args(Mode))}")
+    chosen = settings or read_settings()
+    vault = vault_path(None if path is None else Path(path), chosen, Path.cwd())
+    if mode == "client":
+        return _client(vault, chosen, create)
+    if mode == "embedded":
+        return Memory(vault, chosen, create=create, clock=clock)
+    return _whichever(vault, chosen, create, clock)
+
+
+def _client(vault: Path, settings: Settings, create: bool) -> RemoteMemory:
+    remote = RemoteMemory(vault, settings, create=create)
+    remote.warm()
+    return remote
+
+
+def _whichever(
+    vault: Path, settings: Settings, create: bool, clock: Callable[[], datetime]
+) -> MemoryLike:
+    """Asks a running owner first: opening an engine only to find the vault held takes longer."""
+    begun = time.monotonic()
+    while True:
+        found = find_owner(vault) if _owned(vault) else None
+        if found is not None:
+            same_version(found, vault)
+            return _client(vault, settings, create)
+        try:
+            return Memory(vault, settings, create=create, clock=clock)
+        except VaultLockedError as error:
+            waited = time.monotonic() - begun
+            patience = START_TIMEOUT_S if _owned(vault) else HELD_PATIENCE_S
+            if error.pid == os.getpid() or waited > patience:
+                raise
+        time.sleep(TRY_AGAIN_S)
+
+
+def _owned(vault: Path) -> bool:
+    holder = read_holder(vault)
+    return holder is not None and holder.serves

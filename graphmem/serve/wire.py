@@ -1,0 +1,231 @@
+"""What goes over the wire: requests, errors and paths, the same for both ends."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from graphmem import errors
+from graphmem.memory import DEFAULT_DEPTH, DEFAULT_FACTS, DEFAULT_LIMIT
+from graphmem.model.base import Model, UtcDatetime
+from graphmem.model.inputs import CauseInput, FactInput
+from graphmem.model.scope import EVERYTHING, Scope
+from graphmem.vocabulary import Direction, LinkKind, Origin, Polarity
+
+API = "/api/v1"
+# Largest body of a request, in bytes.
+MAX_BODY_BYTES = 4 * 1024 * 1024
+# Largest count a caller may name: keeps integers small enough for every engine.
+MAX_COUNT = 10_000
+# The media type of replies that come line by line.
+LINES = "application/x-ndjson"
+# What an idempotency key of a request looks like.
+KEY_HEADER = "Idempotency-Key"
+KEY_FORM = re.compile(r"[\x21-\x7e]{1,128}")
+
+Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
+
+
+class IngestRequest(Model):
+    """Absolute paths on the owner's machine."""
+
+    paths: tuple[str, ...] = Field(min_length=1)
+    project: str | None = None
+    pattern: str | None = None
+    origin: Origin = Origin.OWNER
+
+
+class SyncRequest(Model):
+    """No arguments."""
+
+
+class WireFact(Model):
+    """A stated fact."""
+
+    subject: str
+    predicate: str
+    object: str
+    polarity: Polarity = Polarity.POSITIVE
+    valid_from: UtcDatetime | None = None
+    valid_to: UtcDatetime | None = None
+
+    @classmethod
+    def of(cls, fact: FactInput) -> WireFact:
+        """The fact as it travels."""
+        return cls(
+            subject=fact.subject,
+            predicate=fact.predicate,
+            object=fact.object,
+            polarity=fact.polarity,
+            valid_from=fact.valid_from,
+            valid_to=fact.valid_to,
+        )
+
+    def fact(self) -> FactInput:
+        """The fact as callers state it."""
+        return FactInput(
+            self.subject,
+            self.predicate,
+            self.object,
+            self.polarity,
+            self.valid_from,
+            self.valid_to,
+        )
+
+
+class WireCause(Model):
+    """A stated cause."""
+
+    cause: str
+    effect: str
+    kind: LinkKind = LinkKind.CAUSES
+
+    def stated(self) -> CauseInput:
+        """The cause as callers state it."""
+        return CauseInput(self.cause, self.effect, self.kind)
+
+
+class RememberRequest(Model):
+    """See ``Memory.remember``; a fact may be written subject|predicate|object."""
+
+    text: str
+    facts: tuple[str | WireFact, ...] = ()
+    because: tuple[str, ...] = ()
+    causes: tuple[WireCause, ...] = ()
+    project: str = ""
+    origin: Origin = Origin.OWNER
+    key: str | None = None
+
+
+class SearchRequest(Model):
+    """See ``Memory.search``."""
+
+    question: str
+    limit: Count = DEFAULT_LIMIT
+    max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    recipe: str = "default"
+    scope: Scope = EVERYTHING
+
+
+class KgRequest(Model):
+    """See ``Memory.kg_query``."""
+
+    name: str
+    as_of: UtcDatetime | None = None
+    include_history: bool = False
+    limit: Count = DEFAULT_FACTS
+    scope: Scope = EVERYTHING
+
+
+class CausesRequest(Model):
+    """See ``Memory.find_causal_links``."""
+
+    start: str
+    direction: Direction = Direction.BACK
+    depth: Count = DEFAULT_DEPTH
+    scope: Scope = EVERYTHING
+
+
+class GetRequest(Model):
+    """See ``Memory.get``."""
+
+    ids: tuple[str, ...]
+    scope: Scope = EVERYTHING
+
+
+class GraphRequest(Model):
+    """See ``Memory.to_networkx``."""
+
+    around: str | None = None
+    depth: int = Field(default=2, ge=0, le=MAX_COUNT)
+    scope: Scope = EVERYTHING
+
+
+class RebuildRequest(Model):
+    """Which projections to make anew."""
+
+    graph: bool = True
+    index: bool = True
+
+
+class ExportRequest(Model):
+    """``content`` leaves out what depends on the order of arrival."""
+
+    content: bool = False
+
+
+class GraphReply(Model):
+    """A graph: nodes as (id, data), edges as (source, target, data)."""
+
+    nodes: tuple[tuple[str, dict[str, Any]], ...]
+    edges: tuple[tuple[str, str, dict[str, Any]], ...]
+
+
+class Hello(Model):
+    """Who answers: the owner process of the vault at a real path."""
+
+    name: str = "graphmem"
+    version: str
+    pid: int
+    vault: str
+    stopping: bool = False
+
+
+class ErrorBody(Model):
+    """What went wrong, by the name of the class in ``graphmem.errors``."""
+
+    code: str
+    message: str
+    details: dict[str, bool | int | float | str | None] = {}
+
+
+class ErrorReply(Model):
+    """Every refusal has this form."""
+
+    error: ErrorBody
+
+
+# HTTP status per class, the first that fits.
+_STATUS: tuple[tuple[type[Exception], int], ...] = (
+    (errors.UsageError, 400),
+    (errors.VaultNotFoundError, 404),
+    (errors.ConflictError, 409),
+    (errors.VaultLockedError, 423),
+    (errors.VaultBusyError, 429),
+    (errors.GraphmemError, 503),
+)
+# Attributes that travel with an error.
+_DETAILS = ("pid", "seq", "path", "retry_after_s", "stopping")
+
+
+def status_of(error: errors.GraphmemError) -> int:
+    """The HTTP status that says an error best."""
+    return next(status for kind, status in _STATUS if isinstance(error, kind))
+
+
+def packed(error: errors.GraphmemError) -> ErrorReply:
+    """An error as it travels."""
+    details = {name: getattr(error, name) for name in _DETAILS if hasattr(error, name)}
+    body = ErrorBody(code=type(error).__name__, message=str(error), details=details)
+    return ErrorReply(error=body)
+
+
+def unpacked(body: ErrorBody) -> errors.GraphmemError:
+    """The error that was packed; an unknown class comes back as VaultError."""
+    kind = getattr(errors, body.code, None)
+    if not (isinstance(kind, type) and issubclass(kind, errors.GraphmemError)):
+        kind = errors.VaultError
+    try:
+        return kind(body.message, **body.details)
+    except TypeError:
+        return errors.VaultError(body.message)
+
+
+def utc(value: datetime | None) -> datetime | None:
+    """The moment, checked to have a zone; raises UsageError for one without."""
+    if value is not None and value.tzinfo is None:
+        raise errors.UsageError("a time needs a zone; graphmem stores UTC")
+    return value
