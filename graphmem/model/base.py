@@ -21,7 +21,10 @@ class Model(BaseModel):
 def _to_utc(value: datetime) -> datetime:
     if value.tzinfo is None:
         raise ValueError("a time needs a zone; graphmem stores UTC")
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("the time is before year 1 or after 9999 in UTC") from None
 
 
 def iso(value: datetime) -> str:

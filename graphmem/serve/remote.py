@@ -290,28 +290,29 @@ class RemoteMemory:
         )
 
 
-def _made(kind: type[R], **values: Any) -> R:
+def _made(kind: type[R], /, **values: Any) -> R:
     """A request; raises InvalidInputError that names the argument and what is wrong with it."""
     try:
         return kind(**values)
     except ValidationError as error:
-        told = "; ".join(f"{each['loc'][0]}: {each['msg']}" for each in error.errors())
+        told = "; ".join(_said(each["loc"], each["msg"]) for each in error.errors())
         raise InvalidInputError(told) from None
+
+
+def _said(place: tuple[int | str, ...], message: str) -> str:
+    return ": ".join([*map(str, place[:1]), message])
 
 
 def _fact(fact: FactInput) -> WireFact:
     try:
         return WireFact.of(fact)
     except ValidationError as error:
-        told = "; ".join(f"{each['loc'][0]}: {each['msg']}" for each in error.errors())
+        told = "; ".join(_said(each["loc"], each["msg"]) for each in error.errors())
         raise InvalidInputError(f"fact {fact.subject!r}: {told}") from None
 
 
 def _encoded(request: Model) -> bytes:
-    try:
-        data = request.model_dump_json().encode()
-    except ValueError as error:
-        raise InvalidInputError(f"the text is no valid Unicode: {error}") from None
+    data = request.model_dump_json().encode()
     if len(data) > wire.MAX_BODY_BYTES:
         raise InvalidInputError(
             f"a call has at most {wire.MAX_BODY_BYTES} bytes, this one {len(data)}; "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from graphmem import errors
 from graphmem.memory import DEFAULT_DEPTH, DEFAULT_FACTS, DEFAULT_LIMIT
@@ -29,7 +29,19 @@ KEY_FORM = re.compile(r"[\x21-\x7e]{1,128}")
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 
 
-class IngestRequest(Model):
+class Request(Model):
+    """What a caller sends; text is valid Unicode all through."""
+
+    @model_validator(mode="after")
+    def _is_unicode(self) -> Self:
+        try:
+            self.model_dump_json()
+        except ValueError:
+            raise ValueError("the text is no valid Unicode") from None
+        return self
+
+
+class IngestRequest(Request):
     """Absolute paths on the owner's machine."""
 
     paths: tuple[str, ...] = Field(min_length=1)
@@ -38,7 +50,7 @@ class IngestRequest(Model):
     origin: Origin = Origin.OWNER
 
 
-class SyncRequest(Model):
+class SyncRequest(Request):
     """No arguments."""
 
 
@@ -88,7 +100,7 @@ class WireCause(Model):
         return CauseInput(self.cause, self.effect, self.kind)
 
 
-class RememberRequest(Model):
+class RememberRequest(Request):
     """See ``Memory.remember``; a fact may be written subject|predicate|object."""
 
     text: str
@@ -100,7 +112,7 @@ class RememberRequest(Model):
     key: str | None = None
 
 
-class SearchRequest(Model):
+class SearchRequest(Request):
     """See ``Memory.search``."""
 
     question: str
@@ -110,7 +122,7 @@ class SearchRequest(Model):
     scope: Scope = EVERYTHING
 
 
-class KgRequest(Model):
+class KgRequest(Request):
     """See ``Memory.kg_query``."""
 
     name: str
@@ -120,7 +132,7 @@ class KgRequest(Model):
     scope: Scope = EVERYTHING
 
 
-class CausesRequest(Model):
+class CausesRequest(Request):
     """See ``Memory.find_causal_links``."""
 
     start: str
@@ -129,14 +141,14 @@ class CausesRequest(Model):
     scope: Scope = EVERYTHING
 
 
-class GetRequest(Model):
+class GetRequest(Request):
     """See ``Memory.get``."""
 
     ids: tuple[str, ...]
     scope: Scope = EVERYTHING
 
 
-class GraphRequest(Model):
+class GraphRequest(Request):
     """See ``Memory.to_networkx``."""
 
     around: str | None = None
@@ -144,14 +156,14 @@ class GraphRequest(Model):
     scope: Scope = EVERYTHING
 
 
-class RebuildRequest(Model):
+class RebuildRequest(Request):
     """Which projections to make anew."""
 
     graph: bool = True
     index: bool = True
 
 
-class ExportRequest(Model):
+class ExportRequest(Request):
     """``content`` leaves out what depends on the order of arrival."""
 
     content: bool = False
