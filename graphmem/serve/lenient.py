@@ -27,30 +27,30 @@ def lenient(arguments: Mapping[str, Any] | None, schema: Mapping[str, Any]) -> d
     >>> lenient({"ids": "psg:1", "limit": None, "mood": 1}, {"properties": part})
     {'ids': ['psg:1']}
     """
-    known = schema.get("properties", {})
+    known, shared = schema.get("properties", {}), schema.get("$defs", {})
     return {
-        name: _shaped(value, known[name])
+        name: _shaped(value, known[name], shared)
         for name, value in (arguments or {}).items()
         if name in known and value is not None
     }
 
 
-def _shaped(value: Any, schema: Mapping[str, Any]) -> Any:
+def _shaped(value: Any, schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Any:
+    if "$ref" in schema:
+        schema = shared.get(schema["$ref"].rsplit("/", 1)[-1], {})
     kind = schema.get("type")
     if kind == "array":
-        return _listed(value, schema.get("items", {}))
+        return [_shaped(each, schema.get("items", {}), shared) for each in _listed(value)]
     if kind == "object":
         return _parsed(value, dict)
     return value
 
 
-def _listed(value: Any, items: Mapping[str, Any]) -> Any:
+def _listed(value: Any) -> list[Any]:
     value = _parsed(value, list)
     if isinstance(value, str) and not value.strip():
         return []
-    if not isinstance(value, list):
-        value = [value]
-    return [_shaped(each, items) for each in value]
+    return value if isinstance(value, list) else [value]
 
 
 def _parsed(value: Any, kind: type[Any]) -> Any:

@@ -23,7 +23,6 @@ from graphmem.serve.start import find_owner
 from graphmem.settings import read_settings
 from tests.serve.conftest import Start, alive, owner_of, wait_for
 
-
 # Files of an ingest that is stored in more than one commit (300 passages each).
 MANY = 650
 
