@@ -31,8 +31,8 @@ from graphmem.serve.channel import has_unix_sockets
 from graphmem.serve.guard import LOOPBACK, MCP_PATH, Activity, Guard
 from graphmem.serve.lanes import Lanes
 from graphmem.serve.mcp import build
-from graphmem.serve.runtime import OWNER_ROLE, socket_path
-from graphmem.serve.start import EXIT_HELD, LOCK_PATIENCE_S, find_owner
+from graphmem.serve.runtime import OWNER_ROLE, read_holder, socket_path
+from graphmem.serve.start import EXIT_HELD, LOCK_PATIENCE_S, START_TIMEOUT_S, find_owner
 from graphmem.serve.tokens import load_tokens
 from graphmem.serve.writes import WriteQueue
 from graphmem.settings import Settings
@@ -162,8 +162,11 @@ def _log_to_stderr() -> None:
 
 
 def _open(options: Options) -> OwnedMemory | None:
-    """The open vault, None when another owner has it; waits for holders that leave soon."""
-    deadline = time.monotonic() + LOCK_PATIENCE_S
+    """The open vault, None when another owner has it.
+
+    Waits for holders that leave soon, longer for an owner that finishes its writes.
+    """
+    begun = time.monotonic()
     while True:
         try:
             return OwnedMemory(options.vault, options.settings, role=OWNER_ROLE)
@@ -171,7 +174,9 @@ def _open(options: Options) -> OwnedMemory | None:
             with contextlib.suppress(GraphmemError):
                 if find_owner(options.vault) is not None:
                     return None
-            if time.monotonic() > deadline:
+            holder = read_holder(options.vault)
+            owned = holder is not None and holder.serves
+            if time.monotonic() - begun > (START_TIMEOUT_S if owned else LOCK_PATIENCE_S):
                 raise
         time.sleep(TRY_AGAIN_S)
 

@@ -21,7 +21,7 @@ from graphmem.settings import Settings
 # How long a client waits for an owner that starts (a vault may have to be healed), in seconds.
 START_TIMEOUT_S = 120.0
 # How long an owner that starts waits for a short-lived holder, a command for example, in seconds.
-LOCK_PATIENCE_S = 10.0
+LOCK_PATIENCE_S = 5.0
 # Pause between two looks whether the owner is there, in seconds.
 LOOK_AGAIN_S = 0.03
 # Longest wait for the first word of an owner, in seconds.

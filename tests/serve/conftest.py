@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+import graphmem
 from graphmem.errors import GraphmemError
 from graphmem.serve.runtime import OWNER_FILE, Holder, read_holder
 from graphmem.serve.start import find_owner
+from graphmem.serve.tokens import Tokens, load_tokens
+from graphmem.settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -95,3 +101,49 @@ def alive(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return state != "Z"
+
+
+SEARCH = json.dumps({"question": "why?"}).encode()
+PATH = "/api/v1/search"
+
+
+@dataclass(frozen=True)
+class Door:
+    """A running owner on TCP and its tokens."""
+
+    vault: Path
+    port: int
+    tokens: Tokens
+
+    def ask(
+        self,
+        path: str = PATH,
+        body: bytes | None = SEARCH,
+        method: str = "POST",
+        token: str | None = None,
+        **headers: str,
+    ) -> tuple[int, str]:
+        """The status and text of a reply; the write token and JSON unless told otherwise."""
+        chosen = {
+            "Authorization": f"Bearer {self.tokens.write if token is None else token}",
+            "Content-Type": "application/json",
+        }
+        chosen |= {name.replace("_", "-"): value for name, value in headers.items()}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request(method, path, body, {k: v for k, v in chosen.items() if v})
+            reply = connection.getresponse()
+            return reply.status, reply.read().decode()
+        finally:
+            connection.close()
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    vault = tmp_path_factory.mktemp("door") / "vault"
+    settings = Settings(embedder="none", idle_exit="120s")
+    with graphmem.open(vault, mode="client", settings=settings):
+        port = owner_of(vault).port
+        assert port is not None
+        yield Door(vault, port, load_tokens(vault))
+    end_owners(vault)

@@ -100,6 +100,7 @@ def test_a_killed_owner_is_replaced_and_nothing_acknowledged_is_lost(vault: Path
         assert memory.remember("It cracked.").passage_ids
 
 
+@pytest.mark.slow
 def test_an_owner_killed_in_the_middle_of_a_write_stores_it_once(
     vault: Path, tmp_path: Path
 ) -> None:
@@ -170,6 +171,7 @@ def test_many_writes_and_reads_at_once_all_succeed(vault: Path) -> None:
         assert memory.status().counts["fact"] == 20
 
 
+@pytest.mark.slow
 def test_reads_do_not_wait_for_a_long_write(vault: Path, tmp_path: Path) -> None:
     folder = tmp_path / "many"
     folder.mkdir()
@@ -231,6 +233,7 @@ def test_sigterm_finishes_the_accepted_writes(serve: Start, vault: Path, tmp_pat
         assert opened.status().counts["source"] == 80
 
 
+@pytest.mark.slow
 def test_a_second_sigterm_ends_it_at_once(serve: Start, vault: Path, tmp_path: Path) -> None:
     folder = tmp_path / "many"
     folder.mkdir()
@@ -250,6 +253,30 @@ def test_a_second_sigterm_ends_it_at_once(serve: Start, vault: Path, tmp_path: P
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=2) == 1
     writing.join(timeout=120)  # the client starts a new owner and finishes there
+
+
+@pytest.mark.slow
+def test_a_new_owner_waits_for_one_that_finishes_a_long_write(vault: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for n in range(MANY):
+        (folder / f"n{n}.md").write_text(f"The seal {n} cracked because coolant {n} ran dry.\n" * 9)
+    started = threading.Event()
+    reports: list[graphmem.IngestReport] = []
+    with graphmem.open(vault, mode="client") as memory:
+        first = owner_of(vault).pid
+        writing = threading.Thread(
+            target=lambda: reports.append(memory.ingest(folder, progress=lambda _: started.set()))
+        )
+        writing.start()
+        assert started.wait(60)
+        os.kill(first, signal.SIGTERM)
+        wait_for(lambda: find_owner(vault) is None)
+        assert alive(first)
+        assert RemoteMemory(vault, read_settings()).remember("Orion moved.").passage_ids
+        writing.join(timeout=60)
+        assert owner_of(vault).pid != first
+        assert [report.changed for report in reports] == [MANY]
 
 
 def test_a_stopping_owner_hands_over_to_a_new_one(vault: Path) -> None:
