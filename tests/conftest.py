@@ -1,6 +1,7 @@
 """Fixtures and settings shared by all tests."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,14 @@ REPO = Path(__file__).resolve().parents[1]
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def short_lived_owners() -> Iterator[None]:
+    """Owner processes that a test starts on demand leave soon after it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRAPHMEM_IDLE_EXIT", "10s")
+        yield
 
 
 @pytest.fixture(scope="session")
