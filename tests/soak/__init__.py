@@ -1,0 +1,1 @@
+"""Eight processes on one vault for minutes: nothing fails, is lost, doubled or grows."""
