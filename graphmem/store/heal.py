@@ -11,6 +11,7 @@ import apsw
 from graphmem.errors import ProjectionDamagedError, VaultError
 from graphmem.store.graph.base import GraphStore
 from graphmem.store.graph.changes import NothingStored, project
+from graphmem.store.graph.engines import ENGINES, MEMORY, engine_named
 from graphmem.store.graph.memory import MemoryGraph
 from graphmem.store.index_schema import clear, create
 from graphmem.store.journal import Journal
@@ -19,7 +20,6 @@ from graphmem.store.sqlite import Readers, connect, transaction
 from graphmem.store.vectors import load_extension
 
 INDEX_FILE = "index.sqlite"
-GRAPH_FILE = "graph.kuzu"
 # Written by a clean close and removed by an open. Without it, or when a file is not as it was, the
 # index is checked and the graph is probed in a child first.
 CLEAN_MARK = "clean"
@@ -36,7 +36,8 @@ _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError)
 def clean_mark(folder: Path) -> str:
     """Sizes and times of the projections' files: a clean close writes them down."""
     found: dict[str, list[int]] = {}
-    for name in (INDEX_FILE, GRAPH_FILE, f"{GRAPH_FILE}.wal"):
+    graphs = [f"{each.file}{suffix}" for each in ENGINES.values() for suffix in ("", ".wal")]
+    for name in (INDEX_FILE, *graphs):
         path = folder / name
         if path.exists():
             stat = path.stat()
@@ -102,18 +103,20 @@ def open_graph(
     folder: Path | None, engine: str, journal: Journal, trusted: bool = False
 ) -> GraphStore:
     """The graph; one that cannot be opened or is ahead of the journal is built anew."""
-    if folder is None or engine == "memory":
-        return rebuilt_graph(None, "memory", journal) if journal.head else MemoryGraph()
-    from graphmem.store.graph.kuzu_engine import KuzuGraph
-    from graphmem.store.graph.kuzu_files import probe
+    if folder is None or engine == MEMORY:
+        return rebuilt_graph(None, MEMORY, journal) if journal.head else MemoryGraph()
+    from graphmem.store.graph.cypher_engine import CypherGraph
+    from graphmem.store.graph.files import probe
 
-    path = folder / GRAPH_FILE
+    kind = engine_named(engine)
+    kind.require()
+    path = folder / kind.file
     if journal.head and (not path.exists() or (folder / REMOVED_MARK).exists()):
         return rebuilt_graph(folder, engine, journal)
     try:
-        if not trusted and not probe(path):
+        if not trusted and not probe(path, kind):
             raise ProjectionDamagedError(f"{path} is damaged")
-        graph: GraphStore = KuzuGraph(path)
+        graph: GraphStore = CypherGraph(path, kind)
     except ProjectionDamagedError:
         _move_aside(path)
         return rebuilt_graph(folder, engine, journal)
@@ -128,21 +131,22 @@ def rebuilt_graph(folder: Path | None, engine: str, journal: Journal) -> GraphSt
     rows = list(chain.from_iterable(journal.batches()))
     changes = project(rows, NothingStored())
     seq = rows[-1].seq if rows else 0
-    if folder is None or engine == "memory":
+    if folder is None or engine == MEMORY:
         graph: GraphStore = MemoryGraph()
         if rows:
             graph.load(changes, seq)
         return graph
-    from graphmem.store.graph.kuzu_engine import KuzuGraph
-    from graphmem.store.graph.kuzu_files import remove_files
+    from graphmem.store.graph.cypher_engine import CypherGraph
+    from graphmem.store.graph.files import remove_files
 
-    path = folder / GRAPH_FILE
+    kind = engine_named(engine)
+    path = folder / kind.file
     if rows:
-        KuzuGraph.build(path, changes, seq)
+        CypherGraph.build(path, kind, changes, seq)
     else:
         remove_files(path)
     (folder / REMOVED_MARK).unlink(missing_ok=True)
-    return KuzuGraph(path)
+    return CypherGraph(path, kind)
 
 
 def replay(journal: Journal, projections: Projections) -> None:

@@ -20,10 +20,12 @@ from graphmem.model.operations import (
 )
 from graphmem.store.graph.base import GraphStore
 from graphmem.store.graph.changes import NothingStored, project
-from graphmem.store.graph.kuzu_engine import KuzuGraph
+from graphmem.store.graph.cypher_engine import CypherGraph
+from graphmem.store.graph.engines import ENGINES
 from graphmem.store.graph.memory import MemoryGraph
 from graphmem.store.graph.snapshot import SnapshotBuilder
 from graphmem.vocabulary import StateKind
+from tests.store.engines import FILE_ENGINE
 from tests.store.graph.edges import edge_list
 from tests.store.graph.world import (
     START,
@@ -80,25 +82,25 @@ def test_batches_one_by_one_equal_all_rows_at_once(random: Random, size: int, la
     max_examples=6,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-def test_kuzu_and_memory_hold_the_same_rows(
+def test_an_engine_and_memory_hold_the_same_rows(
     random: Random, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    folder = tmp_path_factory.mktemp("kuzu")
-    kuzu, memory = KuzuGraph(folder / "a"), MemoryGraph()
+    path, engine = tmp_path_factory.mktemp("graph") / "a", ENGINES[FILE_ENGINE]
+    filed, memory = CypherGraph(path, engine), MemoryGraph()
     rows: list[ToldRow] = []
     for batch, before, _ in tell(random, 4, 25):
         rows += batch
         changes = project(batch, before)
-        kuzu.apply(changes, len(rows))
+        filed.apply(changes, len(rows))
         memory.apply(changes, len(rows))
-    assert tables(kuzu) == tables(memory)
-    assert kuzu.counts() == memory.counts()
-    assert edge_list(SnapshotBuilder(kuzu.adjacency(), 1).snapshot()) == edge_list(
+    assert tables(filed) == tables(memory)
+    assert filed.counts() == memory.counts()
+    assert edge_list(SnapshotBuilder(filed.adjacency(), 1).snapshot()) == edge_list(
         SnapshotBuilder(memory.adjacency(), 1).snapshot()
     )
-    kuzu.close()
-    KuzuGraph.build(folder / "a", project(rows, NothingStored()), len(rows))
-    built = KuzuGraph(folder / "a")
+    filed.close()
+    CypherGraph.build(path, engine, project(rows, NothingStored()), len(rows))
+    built = CypherGraph(path, engine)
     assert (tables(built), built.applied_seq) == (tables(memory), len(rows))
     built.close()
 

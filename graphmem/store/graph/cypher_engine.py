@@ -1,4 +1,4 @@
-"""The graph in Kuzu: one writer behind a lock, a connection per reading thread."""
+"""The graph in a file of Kuzu or ladybug: one writer behind a lock, a connection per reader."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
-import kuzu
 import numpy as np
 import pyarrow as pa
 
@@ -21,7 +20,9 @@ from graphmem.errors import (
 )
 from graphmem.store.graph import cypher
 from graphmem.store.graph.base import AdjacencyRows, EdgeColumns, EdgeRow, GraphChanges, Row, Value
-from graphmem.store.graph.kuzu_files import (
+from graphmem.store.graph.engines import Engine
+from graphmem.store.graph.files import (
+    FRESH_SUFFIX,
     close_database,
     log_bytes,
     move_into_place,
@@ -41,7 +42,7 @@ from graphmem.store.graph.schema import (
     edge_weight,
 )
 
-# Milliseconds a read may take. Kuzu stops a query some 0.2 s late, and a client waits 3 s.
+# Milliseconds a read may take. The engines stop a query some 0.2 s late, and a client waits 3 s.
 READ_TIMEOUT_MS = 2_500
 # Rows per statement: the parameter list is converted in memory (5,000 passages are some 10 MB).
 ROWS_PER_STATEMENT = 5_000
@@ -63,22 +64,24 @@ _ARROW = {
 }
 
 
-class KuzuGraph:
-    """A ``GraphStore`` in one Kuzu file that is never checkpointed while it lives.
+class CypherGraph:
+    """A ``GraphStore`` in one file of an engine that is never checkpointed while it lives.
 
     Opening makes the tables in a new file. Raises VaultLockedError when the path is open
-    elsewhere, ProjectionDamagedError for a file that must be built anew.
+    elsewhere, ProjectionDamagedError for a file that must be built anew, MissingExtraError when
+    the engine is not installed.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._database = open_database(path)
+    def __init__(self, path: Path, engine: Engine) -> None:
+        self._path, self._engine = path, engine
+        self._module = engine.module()
+        self._database = open_database(path, engine)
         self._lock = threading.RLock()
-        self._readers = _Readers(self._database)
+        self._readers = _Readers(self._connect)
         self._closed = False
         self._writer: Any = None
         try:
-            self._writer = kuzu.Connection(self._database)
+            self._writer = self._connect()
             self._writer.execute("CALL force_checkpoint_on_close=false")
             self._prepare_tables()
             self._applied_seq = self._read_applied_seq()
@@ -89,20 +92,29 @@ class KuzuGraph:
             raise ProjectionDamagedError(f"{path} cannot be read: rebuild the graph") from error
 
     @classmethod
-    def build(cls, path: Path, changes: GraphChanges, seq: int) -> None:
+    def build(cls, path: Path, engine: Engine, changes: GraphChanges, seq: int) -> None:
         """Loads a fresh file beside ``path`` and puts it there; ``path`` must not be open.
 
         A crash leaves the old file, none, or the new one; the next open replays what is missing.
         """
-        fresh = path.with_name(f"{path.name}.new")
+        fresh = path.with_name(f"{path.name}{FRESH_SUFFIX}")
         remove_files(fresh)
-        graph = cls(fresh)
+        graph = cls(fresh, engine)
         try:
             graph.load(changes, seq)
-            graph._writer.execute("CHECKPOINT")
+            graph.checkpoint()
         finally:
             graph.close()
         move_into_place(fresh, path)
+
+    def checkpoint(self) -> None:
+        """Folds the log into the file; only for a file that no one relies on yet."""
+        self._check_open()
+        with self._lock:
+            self._writer.execute("CHECKPOINT")
+
+    def _connect(self) -> Any:
+        return self._module.Connection(self._database)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -131,8 +143,8 @@ class KuzuGraph:
 
     @property
     def engine(self) -> str:
-        """``kuzu`` and its version."""
-        return f"kuzu {kuzu.__version__}"
+        """The engine's name and version."""
+        return f"{self._engine.name} {self._module.__version__}"
 
     @property
     def applied_seq(self) -> int:
@@ -397,8 +409,8 @@ class KuzuGraph:
 class _Readers:
     """Reading connections, each used by one thread at a time and kept for the next."""
 
-    def __init__(self, database: Any) -> None:
-        self._database = database
+    def __init__(self, connect: Callable[[], Any]) -> None:
+        self._make = connect
         self._idle: list[Any] = []
         self._busy = 0
         self._closed = False
@@ -424,7 +436,7 @@ class _Readers:
             return connection
 
     def _connect(self) -> Any:
-        connection = kuzu.Connection(self._database)
+        connection = self._make()
         connection.set_query_timeout(READ_TIMEOUT_MS)
         return connection
 

@@ -1,4 +1,4 @@
-"""Kuzu's files: opening each path once per process, probing in a child, throwing away, log size.
+"""An engine's files: opening each path once per process, probing in a child, throwing away.
 
 A damaged file can abort the whole process and is never repaired: it is thrown away and built
 anew from the journal.
@@ -15,41 +15,42 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import kuzu
-
 from graphmem.errors import ProjectionDamagedError, VaultError, VaultLockedError
 from graphmem.store.graph.cypher import count_edges, count_nodes
+from graphmem.store.graph.engines import Engine
 from graphmem.store.graph.schema import NODE_TABLES, REL_TABLES
 
-# Cap of the page cache; Kuzu's default is 80 % of the machine. Scans and joins over 100,000 nodes
-# and 500,000 edges need about 16 MB, one large batch of writes some tens more.
+# Cap of the page cache; the engines' default is 80 % of the machine. Scans and joins over 100,000
+# nodes and 500,000 edges need about 16 MB, one large batch of writes some tens more.
 BUFFER_POOL_BYTES = 512 * 1024 * 1024
 # A probe replays the log and counts every table; 200,000 nodes take well below this.
 PROBE_TIMEOUT_SECONDS = 60.0
 
+# A file that is being built beside the one in use.
+FRESH_SUFFIX = ".new"
 _LOG_SUFFIXES = (".wal", ".shadow")
 
 # Two Database objects on one path in a process lose committed rows without an error.
 _open_paths: set[str] = set()
 _open_lock = threading.Lock()
 
-# Runs in the child: needs nothing but kuzu, never writes, and leaves without closing.
+# Runs in the child: needs nothing but the engine, never writes, and leaves without closing.
 _PROBE = """
-import json, os, sys
-import kuzu
-path, pool, queries = json.load(sys.stdin)
-connection = kuzu.Connection(kuzu.Database(path, read_only=True, buffer_pool_size=pool))
+import importlib, json, os, sys
+name, path, options, queries = json.load(sys.stdin)
+module = importlib.import_module(name)
+connection = module.Connection(module.Database(path, read_only=True, **options))
 for query in queries:
     connection.execute(query).get_all()
 os._exit(0)
 """
 
 
-def open_database(path: Path) -> Any:
-    """A ``kuzu.Database`` that never checkpoints in place.
+def open_database(path: Path, engine: Engine) -> Any:
+    """An engine's ``Database`` that never checkpoints in place.
 
     Raises VaultLockedError when this or another process has the path open, and
-    ProjectionDamagedError for a file that Kuzu refuses.
+    ProjectionDamagedError for a file that the engine refuses.
     """
     name = os.path.realpath(path)
     with _open_lock:
@@ -59,16 +60,16 @@ def open_database(path: Path) -> Any:
             remove_files(path)
         if Path(f"{name}.shadow").exists():
             raise ProjectionDamagedError(f"{path} was cut off in a checkpoint: rebuild the graph")
-        database = _open(path)
+        database = _open(path, engine)
         _open_paths.add(name)
     return database
 
 
-def _open(path: Path) -> Any:
+def _open(path: Path, engine: Engine) -> Any:
+    module = engine.module()
+    options = {"buffer_pool_size": BUFFER_POOL_BYTES, "auto_checkpoint": False, **engine.options}
     try:
-        return kuzu.Database(
-            str(path), buffer_pool_size=BUFFER_POOL_BYTES, auto_checkpoint=False
-        )  # fmt: skip
+        return module.Database(str(path), **options)
     except Exception as error:
         text = str(error)
         if "Could not set lock" in text:
@@ -87,7 +88,7 @@ def close_database(database: Any, path: Path) -> None:
             _open_paths.discard(os.path.realpath(path))
 
 
-def probe(path: Path, timeout: float = PROBE_TIMEOUT_SECONDS) -> bool:
+def probe(path: Path, engine: Engine, timeout: float = PROBE_TIMEOUT_SECONDS) -> bool:
     """Whether a child process can open the file and read every table; changes nothing.
 
     ``timeout`` is in seconds. The file must not be open. A missing file is fine.
@@ -96,10 +97,11 @@ def probe(path: Path, timeout: float = PROBE_TIMEOUT_SECONDS) -> bool:
         return True
     queries = [count_nodes(name) for name in NODE_TABLES]
     queries += [count_edges(name) for name in REL_TABLES]
+    options = {"buffer_pool_size": BUFFER_POOL_BYTES, **engine.options}
     try:
         child = subprocess.run(
             [sys.executable, "-c", _PROBE],
-            input=json.dumps([str(path), BUFFER_POOL_BYTES, queries]),
+            input=json.dumps([engine.module_name, str(path), options, queries]),
             capture_output=True,
             text=True,
             timeout=timeout,
