@@ -15,7 +15,7 @@ from graphmem.store.graph.engines import ENGINES, MEMORY, engine_named
 from graphmem.store.graph.memory import MemoryGraph
 from graphmem.store.index_schema import clear, create
 from graphmem.store.journal import Journal
-from graphmem.store.projections import Projections
+from graphmem.store.projections import Fault, Projections, no_fault
 from graphmem.store.sqlite import Readers, connect, transaction
 from graphmem.store.vectors import load_extension
 
@@ -149,7 +149,7 @@ def rebuilt_graph(folder: Path | None, engine: str, journal: Journal) -> GraphSt
     return CypherGraph(path, kind)
 
 
-def replay(journal: Journal, projections: Projections) -> None:
+def replay(journal: Journal, projections: Projections, fault: Fault = no_fault) -> None:
     """Brings every projection from its own sequence to the journal's head."""
     head = journal.head
     if projections.index_seq > head:
@@ -160,4 +160,4 @@ def replay(journal: Journal, projections: Projections) -> None:
         projections.fill_index(journal.batches())
         return
     for rows in journal.batches(start):
-        projections.take(rows)
+        projections.take(rows, fault)

@@ -113,10 +113,9 @@ class Projections:
                 IndexApplier(db).apply(rows)
         fault("after_index")
         if self.graph.applied_seq < last:
-            fault("in_graph")
             if changes.gone_nodes:
                 self._before_removal()
-            self.graph.apply(changes, last)
+            self.graph.apply(changes, last, lambda: fault("in_graph"))
         return changes
 
     def _freeze(self) -> None:

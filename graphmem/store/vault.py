@@ -99,14 +99,14 @@ class VaultStore:
         self._journal = Journal.open(None if path is None else path / "journal.sqlite", random)
         with ExitStack() as opened:
             opened.callback(self._journal.close)
-            self._open_projections(opened)
+            self._open_projections(opened, fault)
             opened.pop_all()
         if config.embedder is not None:
             self._vectors.bind(config.embedder.name, config.embedder.dimension)
         self._writer = StoreWriter(self._journal, self._projections, self.view, clock, fault)
         self._writer.erase_with(self._erase)
 
-    def _open_projections(self, opened: ExitStack) -> None:
+    def _open_projections(self, opened: ExitStack, fault: Fault) -> None:
         """Opens index and graph and heals them; ``opened`` closes what a failure leaves behind."""
         path, journal = self._path, self._journal
         trusted = take_mark(path)
@@ -119,7 +119,7 @@ class VaultStore:
         self._vectors = VectorTable(readers)
         if journal.purged_after(min(self._projections.index_seq, graph.applied_seq)):
             self._erase()
-        replay(journal, self._projections)
+        replay(journal, self._projections, fault)
 
     def _note_removal(self) -> None:
         if self._path is not None:

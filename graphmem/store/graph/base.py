@@ -5,7 +5,7 @@ Tables and columns are in ``schema.py``; ``changes.py`` turns journal rows into 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -16,6 +16,12 @@ from numpy.typing import NDArray
 # A column value: plain scalars only, times naive UTC, lists never.
 Value = str | int | float | bool | datetime | None
 Row = Mapping[str, Value]
+# Runs inside the transaction of an ``apply``, after all its changes and before they are committed.
+BeforeCommit = Callable[[], None]
+
+
+def nothing() -> None:
+    """What runs before a commit in normal operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +96,13 @@ class GraphStore(Protocol):
         """The last journal row whose effects are in the graph; 0 when empty."""
         ...
 
-    def apply(self, changes: GraphChanges, seq: int) -> None:
-        """One transaction: all changes and ``applied_seq``, or nothing."""
+    def apply(
+        self, changes: GraphChanges, seq: int, before_commit: BeforeCommit = nothing
+    ) -> None:
+        """One transaction: all changes and ``applied_seq``, or nothing.
+
+        What ``before_commit`` raises ends the transaction: nothing is changed.
+        """
         ...
 
     def load(self, changes: GraphChanges, seq: int) -> None:

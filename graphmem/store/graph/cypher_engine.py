@@ -19,7 +19,16 @@ from graphmem.errors import (
     VaultError,
 )
 from graphmem.store.graph import cypher
-from graphmem.store.graph.base import AdjacencyRows, EdgeColumns, EdgeRow, GraphChanges, Row, Value
+from graphmem.store.graph.base import (
+    AdjacencyRows,
+    BeforeCommit,
+    EdgeColumns,
+    EdgeRow,
+    GraphChanges,
+    Row,
+    Value,
+    nothing,
+)
 from graphmem.store.graph.engines import Engine
 from graphmem.store.graph.files import (
     FRESH_SUFFIX,
@@ -151,7 +160,9 @@ class CypherGraph:
         """The last journal row whose effects are in the graph."""
         return self._applied_seq
 
-    def apply(self, changes: GraphChanges, seq: int) -> None:
+    def apply(
+        self, changes: GraphChanges, seq: int, before_commit: BeforeCommit = nothing
+    ) -> None:
         """One transaction with all changes and ``applied_seq``; a failure leaves all as it was.
 
         Raises InvalidInputError for changes outside the schema, VaultError for a statement that
@@ -160,7 +171,7 @@ class CypherGraph:
         self._check_open()
         clean = normalise(changes)
         with self._lock:
-            self._commit(lambda: self._write(clean), seq)
+            self._commit(lambda: self._write(clean), seq, before_commit)
 
     def load(self, changes: GraphChanges, seq: int) -> None:
         """Fills an empty graph by COPY, about 100,000 edges in 0.3 s; otherwise as ``apply``.
@@ -175,12 +186,20 @@ class CypherGraph:
                 raise InvalidInputError("bulk loading needs an empty graph; open a fresh one")
             self._commit(lambda: self._copy(clean), seq)
 
-    def _commit(self, write: Callable[[], None], seq: int) -> None:
+    def _commit(
+        self, write: Callable[[], None], seq: int, before_commit: BeforeCommit = nothing
+    ) -> None:
         def work() -> None:
             write()
             self._put_nodes("Meta", {_APPLIED: {"value": str(seq), "seq": seq}})
+            before_commit()
 
-        self._transaction(work, committed=lambda: self._read_applied_seq() == seq)
+        try:
+            self._transaction(work, committed=lambda: self._read_applied_seq() == seq)
+        except BaseException as error:
+            if not isinstance(error, Exception):  # Ctrl-C falls before the commit or after it
+                self._applied_seq = self._read_applied_seq()
+            raise
         self._applied_seq = seq
 
     def _transaction(self, work: Callable[[], None], *, committed: Callable[[], bool]) -> None:
@@ -188,7 +207,7 @@ class CypherGraph:
         self._writer.execute("BEGIN TRANSACTION")
         try:
             work()
-        except Exception as error:
+        except BaseException as error:
             self._after_failure(error)
         try:
             self._writer.execute("COMMIT")
@@ -196,10 +215,12 @@ class CypherGraph:
             if not committed():
                 self._after_failure(error)
 
-    def _after_failure(self, error: Exception) -> None:
+    def _after_failure(self, error: BaseException) -> None:
         """Raises for a failed transaction, which a failed statement has rolled back by itself."""
         with suppress(RuntimeError):
             self._writer.execute("ROLLBACK")  # a parameter refused before it reached the engine
+        if not isinstance(error, Exception):
+            raise error
         try:
             stored = self._read_applied_seq()
         except Exception as second:

@@ -8,7 +8,16 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from graphmem.errors import InvalidInputError, VaultError
-from graphmem.store.graph.base import AdjacencyRows, EdgeColumns, EdgeRow, GraphChanges, Row, Value
+from graphmem.store.graph.base import (
+    AdjacencyRows,
+    BeforeCommit,
+    EdgeColumns,
+    EdgeRow,
+    GraphChanges,
+    Row,
+    Value,
+    nothing,
+)
 from graphmem.store.graph.normal import full_row, is_whole, normalise
 from graphmem.store.graph.schema import (
     DUMP_ORDER,
@@ -44,11 +53,14 @@ class MemoryGraph:
         """The last journal row whose effects are in the graph."""
         return self._applied_seq
 
-    def apply(self, changes: GraphChanges, seq: int) -> None:
+    def apply(
+        self, changes: GraphChanges, seq: int, before_commit: BeforeCommit = nothing
+    ) -> None:
         """Takes the changes in and sets ``applied_seq``; raises InvalidInputError untouched."""
         self._check_open()
         clean = normalise(changes)
         with self._lock:
+            before_commit()
             self._take(clean)
             self._applied_seq = seq
 
