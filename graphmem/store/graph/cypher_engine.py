@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +29,7 @@ from graphmem.store.graph.base import (
     Value,
     nothing,
 )
+from graphmem.store.graph.connections import CLOSED, Counted, Readers, fetch
 from graphmem.store.graph.engines import Engine
 from graphmem.store.graph.files import (
     FRESH_SUFFIX,
@@ -51,8 +52,6 @@ from graphmem.store.graph.schema import (
     edge_weight,
 )
 
-# Milliseconds a read may take. The engines stop a query some 0.2 s late, and a client waits 3 s.
-READ_TIMEOUT_MS = 2_500
 # Rows per statement: the parameter list is converted in memory (5,000 passages are some 10 MB).
 ROWS_PER_STATEMENT = 5_000
 # Ids per read: an UNWIND of 2,000 look-ups takes about 40 ms.
@@ -62,7 +61,6 @@ T = TypeVar("T")
 
 _APPLIED = "applied_seq"
 _VERSION = "schema_version"
-_CLOSED = "the graph is closed; open the vault again"
 _ENGINE_ROWS = frozenset({_APPLIED, _VERSION})
 _ARROW = {
     "STRING": pa.string(),
@@ -86,11 +84,11 @@ class CypherGraph:
         self._module = engine.module()
         self._database = open_database(path, engine)
         self._lock = threading.RLock()
-        self._readers = _Readers(self._connect)
+        self._readers = Readers(self._connect)
         self._closed = False
         self._writer: Any = None
         try:
-            self._writer = self._connect()
+            self._writer = Counted(self._connect())
             self._writer.execute("CALL force_checkpoint_on_close=false")
             self._prepare_tables()
             self._applied_seq = self._read_applied_seq()
@@ -125,18 +123,23 @@ class CypherGraph:
     def _connect(self) -> Any:
         return self._module.Connection(self._database)
 
+    def _renew_writer(self) -> None:
+        fresh = Counted(self._connect())
+        self._writer.close()
+        self._writer = fresh
+
     def _check_open(self) -> None:
         if self._closed:
-            raise VaultError(_CLOSED)
+            raise VaultError(CLOSED)
 
     def _prepare_tables(self) -> None:
         """Makes the tables of an empty file; raises for a file of another schema version."""
-        names = {row[0] for row in _fetch(self._writer, "CALL show_tables() RETURN name", {})}
+        names = {row[0] for row in fetch(self._writer, "CALL show_tables() RETURN name", {})}
         if not names:
             with self._lock:
                 self._transaction(self._create_tables, committed=lambda: False)
             return
-        found = _fetch(self._writer, "MATCH (m:Meta {id: $id}) RETURN m.value", {"id": _VERSION})
+        found = fetch(self._writer, "MATCH (m:Meta {id: $id}) RETURN m.value", {"id": _VERSION})
         if not found or found[0][0] != str(SCHEMA_VERSION):
             raise ProjectionDamagedError(f"{self._path} has another schema: rebuild the graph")
 
@@ -147,7 +150,7 @@ class CypherGraph:
         self._put_nodes("Meta", {_APPLIED: {"value": "0", "seq": 0}})
 
     def _read_applied_seq(self) -> int:
-        found = _fetch(self._writer, "MATCH (m:Meta {id: $id}) RETURN m.value", {"id": _APPLIED})
+        found = fetch(self._writer, "MATCH (m:Meta {id: $id}) RETURN m.value", {"id": _APPLIED})
         return int(found[0][0])
 
     @property
@@ -160,9 +163,7 @@ class CypherGraph:
         """The last journal row whose effects are in the graph."""
         return self._applied_seq
 
-    def apply(
-        self, changes: GraphChanges, seq: int, before_commit: BeforeCommit = nothing
-    ) -> None:
+    def apply(self, changes: GraphChanges, seq: int, before_commit: BeforeCommit = nothing) -> None:
         """One transaction with all changes and ``applied_seq``; a failure leaves all as it was.
 
         Raises InvalidInputError for changes outside the schema, VaultError for a statement that
@@ -171,6 +172,8 @@ class CypherGraph:
         self._check_open()
         clean = normalise(changes)
         with self._lock:
+            if self._writer.is_worn:
+                self._renew_writer()
             self._commit(lambda: self._write(clean), seq, before_commit)
 
     def load(self, changes: GraphChanges, seq: int) -> None:
@@ -260,7 +263,7 @@ class CypherGraph:
     def _run(self, statement: str, rows: Sequence[Mapping[str, Value]]) -> None:
         for start in range(0, len(rows), ROWS_PER_STATEMENT):
             part = rows[start : start + ROWS_PER_STATEMENT]
-            _fetch(self._writer, statement, {"rows": part})
+            fetch(self._writer, statement, {"rows": part})
 
     def _copy(self, changes: GraphChanges) -> None:
         stored: dict[str, set[str]] = {name: set() for name in NODE_TABLES}
@@ -291,7 +294,7 @@ class CypherGraph:
         # A relation with one pair of tables takes no (from, to).
         single = table in REL_TABLES and len(REL_TABLES[table].ends) == 1
         statement = f"COPY {table} FROM $rows{'' if single else ends}"
-        _fetch(self._writer, statement, {"rows": pa.table(arrays)})
+        fetch(self._writer, statement, {"rows": pa.table(arrays)})
 
     def adjacency(self) -> AdjacencyRows:
         """All nodes and edges that traversal walks, read through Arrow, in key order."""
@@ -372,7 +375,7 @@ class CypherGraph:
             with self._readers.connection() as connection:
                 for start in range(0, len(wanted), IDS_PER_READ):
                     part = {"ids": wanted[start : start + IDS_PER_READ], "seq": max_seq}
-                    rows += _fetch(connection, statement, part)
+                    rows += fetch(connection, statement, part)
         except RuntimeError as error:
             raise VaultError(f"the graph could not answer: {str(error)[:500]}") from error
         return rows
@@ -409,7 +412,7 @@ class CypherGraph:
             return {**sizes, **{name: self._count(cypher.count_edges(name)) for name in REL_TABLES}}
 
     def _count(self, statement: str) -> int:
-        return int(_fetch(self._writer, statement, {})[0][0])
+        return int(fetch(self._writer, statement, {})[0][0])
 
     def log_bytes(self) -> int:
         """Size of the log that opening replays; grows until ``build`` makes a fresh file."""
@@ -425,49 +428,6 @@ class CypherGraph:
             if self._writer is not None:
                 self._writer.close()
             close_database(self._database, self._path)
-
-
-class _Readers:
-    """Reading connections, each used by one thread at a time and kept for the next."""
-
-    def __init__(self, connect: Callable[[], Any]) -> None:
-        self._make = connect
-        self._idle: list[Any] = []
-        self._busy = 0
-        self._closed = False
-        self._changed = threading.Condition()
-
-    @contextmanager
-    def connection(self) -> Iterator[Any]:
-        connection = self._take()
-        try:
-            yield connection
-        finally:
-            with self._changed:
-                self._busy -= 1
-                self._idle.append(connection)
-                self._changed.notify_all()
-
-    def _take(self) -> Any:
-        with self._changed:
-            if self._closed:
-                raise VaultError(_CLOSED)
-            connection = self._idle.pop() if self._idle else self._connect()
-            self._busy += 1
-            return connection
-
-    def _connect(self) -> Any:
-        connection = self._make()
-        connection.set_query_timeout(READ_TIMEOUT_MS)
-        return connection
-
-    def close(self) -> None:
-        """Refuses new reads, waits for the running ones, which end by their time-out."""
-        with self._changed:
-            self._closed = True
-            self._changed.wait_for(lambda: self._busy == 0)
-            for connection in self._idle:
-                connection.close()
 
 
 def _label_and_source(edge: EdgeRow) -> tuple[str, str]:
@@ -491,12 +451,3 @@ def _grouped(
 
 def _cells(columns: Sequence[Column], row: Row) -> dict[str, Value]:
     return {f"c{i}": row.get(column.name) for i, column in enumerate(columns)}
-
-
-def _fetch(connection: Any, statement: str, parameters: Mapping[str, Any]) -> list[list[Any]]:
-    """All rows of a statement; a result left open would keep its transaction."""
-    result = connection.execute(statement, dict(parameters))
-    try:
-        return list(result.get_all())
-    finally:
-        result.close()
