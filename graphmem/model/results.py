@@ -284,4 +284,24 @@ class VaultStatus(Result):
     warnings: tuple[str, ...] = ()
 
 
+class EngineInfo(Result):
+    """A graph engine and its version, None when it is not installed."""
+
+    name: str
+    version: str | None = None
+    install: str = ""
+
+
+class EngineReport(Result):
+    """Which engine has a vault's graph, the size of its file and log, and the engines there are."""
+
+    path: str
+    engine: str
+    file: str | None
+    file_bytes: int
+    log_bytes: int
+    switched: bool = False
+    engines: tuple[EngineInfo, ...] = ()
+
+
 CausalEdge.model_rebuild()

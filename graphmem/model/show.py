@@ -187,3 +187,18 @@ def _(status: r.VaultStatus) -> str:
     lines += [f"root       {root}" for root in status.roots]
     lines += [f"warning    {warning}" for warning in status.warnings]
     return "\n".join(lines)
+
+
+@show.register
+def _(engine: r.EngineInfo) -> str:
+    return f"{engine.name} {engine.version or f'is not installed; {engine.install}'}"
+
+
+@show.register
+def _(report: r.EngineReport) -> str:
+    head = "the graph now is with" if report.switched else "engine    "
+    lines = [f"{head} {report.engine}", f"vault      {report.path}"]
+    if report.file is not None:
+        lines.append(f"file       {report.file}, {report.file_bytes} bytes")
+        lines.append(f"log        {report.log_bytes} bytes")
+    return "\n".join([*lines, *(f"available  {show(each)}" for each in report.engines)])

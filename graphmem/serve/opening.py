@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, get_args
 
+from pydantic import ValidationError
+
 from graphmem.errors import UsageError, VaultLockedError
 from graphmem.memory import Memory
 from graphmem.serve.contract import MemoryLike
@@ -35,6 +37,7 @@ def open(
     settings: Settings | None = None,
     clock: Callable[[], datetime] = _now,
     mode: Mode = "auto",
+    engine: str | None = None,
 ) -> MemoryLike:
     """Opens the vault at ``path`` (default: the settings' vault), creating it when allowed.
 
@@ -42,19 +45,42 @@ def open(
     owner process and starts one when there is none; its clock is the owner's. ``auto`` embeds
     when the vault is free and otherwise is a client of the owner that holds it.
 
+    ``engine`` is the graph engine of a new vault, ``kuzu`` or ``ladybug``; for one that exists it
+    must be the vault's own.
+
     Raises VaultLockedError when a process holds it that serves nobody, VaultNotFoundError without
     ``create``, VaultFormatError for a vault of another format, OwnerError for an owner of another
-    version.
+    version, MissingExtraError for an engine that is not installed.
     """
     if mode not in get_args(Mode):
         raise UsageError(f"mode {mode!r} is not one of {', '.join(get_args(Mode))}")
     chosen = settings or read_settings()
     vault = vault_path(None if path is None else Path(path), chosen, Path.cwd())
+    if engine is not None:
+        chosen = _with_engine(chosen, engine, vault)
     if mode == "client":
         return _client(vault, chosen, create)
     if mode == "embedded":
         return Memory(vault, chosen, create=create, clock=clock)
     return _whichever(vault, chosen, create, clock)
+
+
+def _with_engine(settings: Settings, engine: str, vault: Path) -> Settings:
+    """The settings for a vault with this engine; raises UsageError when it has another one."""
+    try:
+        chosen = Settings.model_validate({**settings.model_dump(), "engine": engine})
+    except ValidationError as error:
+        raise UsageError(f"there is no graph engine {engine!r}; take kuzu or ladybug") from error
+    if (vault / "vault.json").is_file():
+        from graphmem.store.config import read_config
+
+        present = read_config(vault).engine
+        if present != engine:
+            raise UsageError(
+                f"{vault} has its graph in {present}; change that with: "
+                f"graphmem engine switch {engine}"
+            )
+    return chosen
 
 
 def _client(vault: Path, settings: Settings, create: bool) -> RemoteMemory:

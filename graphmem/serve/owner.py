@@ -45,6 +45,8 @@ TRY_AGAIN_S = 0.1
 GRACE_S = 3
 # Longest pause between two looks whether nobody came, in seconds.
 IDLE_LOOK_S = 2.0
+# Pause between two looks whether the graph's log is long, in seconds.
+LOG_LOOK_S = 2.0
 # Connections that wait to be taken.
 BACKLOG = 128
 
@@ -200,9 +202,22 @@ async def _serve(memory: OwnedMemory, options: Options) -> None:
         stop.on_signals()
         watch = asyncio.create_task(_leave_when_idle(stop, activity, options))
         threading.Thread(target=memory.warm, name="graphmem-warm", daemon=True).start()
+        folding = threading.Thread(target=_keep_log_short, args=(memory, queue), daemon=True)
+        folding.start()
         await server.serve(sockets=sockets)
         watch.cancel()
         await asyncio.to_thread(queue.drain)
+
+
+def _keep_log_short(memory: Memory, queue: WriteQueue) -> None:
+    """Folds the graph's log whenever it is long, until no more writes are taken."""
+    while not queue.closed:
+        try:
+            if memory.fold_log():
+                LOG.info("folded the graph's log")
+        except Exception:  # the vault goes on with its long log; the next look tries again
+            LOG.exception("the graph's log could not be folded")
+        time.sleep(LOG_LOOK_S)
 
 
 class _Server(uvicorn.Server):

@@ -144,6 +144,7 @@ def spawn(vault: Path, arguments: Sequence[str], settings: Settings) -> subproce
     told = {
         "GRAPHMEM_EMBEDDER": settings.embedder,
         "GRAPHMEM_ENGINE": settings.engine,
+        "GRAPHMEM_MAX_LOG_BYTES": str(settings.max_log_bytes),
         "GRAPHMEM_MAX_TOKENS": str(settings.max_tokens),
     }
     with open(log, "ab", closefd=True) as errors:

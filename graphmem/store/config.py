@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from graphmem.embed import EmbedderIdentity
 from graphmem.errors import VaultFormatError
 from graphmem.model.base import Model
+from graphmem.store.graph.engines import ENGINES, MEMORY
 
 VAULT_FILE = "vault.json"
 # Raised when a vault of the old form can no longer be read without a migration.
@@ -34,6 +35,11 @@ def read_config(folder: Path) -> VaultConfig:
     if config.format != VAULT_FORMAT:
         raise VaultFormatError(
             f"{folder} has vault format {config.format}, this graphmem reads {VAULT_FORMAT}"
+        )
+    if config.engine not in (MEMORY, *ENGINES):
+        raise VaultFormatError(
+            f"{file} names the graph engine {config.engine!r}, which this graphmem does not know; "
+            "upgrade graphmem, or set it to kuzu: the graph is built anew"
         )
     return config
 

@@ -24,11 +24,6 @@ INDEX_FILE = "index.sqlite"
 # index is checked and the graph is probed in a child first.
 CLEAN_MARK = "clean"
 
-
-# Stands while the graph's log holds removed nodes: Kuzu 0.11.3 may take other edges with them when
-# it replays the log, so the next open builds the graph anew.
-REMOVED_MARK = "graph.removed"
-
 # What SQLite raises for a file that is damaged or none of its own; not for a full disk.
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError)
 
@@ -111,7 +106,7 @@ def open_graph(
     kind = engine_named(engine)
     kind.require()
     path = folder / kind.file
-    if journal.head and (not path.exists() or (folder / REMOVED_MARK).exists()):
+    if journal.head and not path.exists():
         return rebuilt_graph(folder, engine, journal)
     try:
         if not trusted and not probe(path, kind):
@@ -145,7 +140,6 @@ def rebuilt_graph(folder: Path | None, engine: str, journal: Journal) -> GraphSt
         CypherGraph.build(path, kind, changes, seq)
     else:
         remove_files(path)
-    (folder / REMOVED_MARK).unlink(missing_ok=True)
     return CypherGraph(path, kind)
 
 

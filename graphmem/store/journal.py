@@ -257,11 +257,15 @@ class Journal:
 
     def purged_after(self, seq: int) -> bool:
         """Whether rows were erased by a row with a higher sequence."""
-        with self._lock:
-            found = self._db.execute(
-                "SELECT 1 FROM journal WHERE op = 'purge' AND seq > ? LIMIT 1", (seq,)
-            ).fetchone()
-        return found is not None
+        statement = "SELECT 1 FROM journal WHERE op = 'purge' AND seq > ? LIMIT 1"
+        try:
+            with self._lock:
+                return self._db.execute(statement, (seq,)).fetchone() is not None
+        except _DAMAGE as error:
+            raise JournalDamagedError(
+                f"the journal cannot be read after row {seq} ({error}); restore it from a backup",
+                seq=seq + 1,
+            ) from error
 
     def rows(self, after: int = 0) -> Iterator[JournalRow]:
         """The rows with a higher sequence, in order.

@@ -60,14 +60,8 @@ class IndexLookup:
 class Projections:
     """Index, graph and traversal snapshot, each with the sequence it has come to."""
 
-    def __init__(
-        self,
-        readers: Readers,
-        graph: GraphStore,
-        before_removal: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, readers: Readers, graph: GraphStore) -> None:
         self.readers, self.graph = readers, graph
-        self._before_removal = before_removal
         self._lookup = IndexLookup(readers)
         self._builder = SnapshotBuilder(graph.adjacency(), graph.applied_seq)
         self._published = self._publish()
@@ -113,8 +107,6 @@ class Projections:
                 IndexApplier(db).apply(rows)
         fault("after_index")
         if self.graph.applied_seq < last:
-            if changes.gone_nodes:
-                self._before_removal()
             self.graph.apply(changes, last, lambda: fault("in_graph"))
         return changes
 
@@ -135,8 +127,12 @@ class Projections:
                     applier.apply(rows)
             self._published = self._publish()
 
+    def lookup(self) -> IndexLookup:
+        """What operations do not carry and a graph that catches up needs."""
+        return self._lookup
+
     def use_graph(self, graph: GraphStore) -> None:
-        """Goes on with another graph file of the same content."""
+        """Goes on with another graph, and makes the snapshot of it."""
         self.graph = graph
         self._builder = SnapshotBuilder(graph.adjacency(), graph.applied_seq)
         self._published = self._publish()

@@ -13,10 +13,13 @@ from graphmem.errors import EmbedderMismatchError, VaultError, VaultNotFoundErro
 from graphmem.model.results import VaultStatus
 from graphmem.model.scope import EVERYTHING
 from graphmem.store import dump
+from graphmem.store.building import JOURNAL_FILE
+from graphmem.store.compact import Compactor
 from graphmem.store.config import VAULT_FILE, VAULT_FORMAT, VaultConfig, read_config, write_config
+from graphmem.store.graph.engines import MEMORY, engine_named
+from graphmem.store.graph.files import remove_leftovers
 from graphmem.store.heal import (
     CLEAN_MARK,
-    REMOVED_MARK,
     clean_mark,
     open_graph,
     open_index,
@@ -31,8 +34,8 @@ from graphmem.store.vectors import VectorTable
 from graphmem.store.view import StoreView
 from graphmem.store.writer import StoreWriter
 
-# A log of Kuzu beyond this is folded into a fresh file at close: replaying 6.6 MB takes 0.2 s and
-# reads with a log are 1.4 times slower (measured).
+# A log of the graph beyond this is folded into a fresh file: replaying 6.6 MB takes 0.2 s and reads
+# with a log are 1.4 times slower (measured).
 MAX_LOG_BYTES = 64 * 1024 * 1024
 
 Clock = Callable[[], datetime]
@@ -51,25 +54,32 @@ def open_store(
     random: Callable[[int], bytes] = os.urandom,
     fault: Fault = no_fault,
     role: str = "embedded",
+    max_log_bytes: int = MAX_LOG_BYTES,
 ) -> VaultStore:
     """Opens the vault at a folder (everything in memory for None) and heals it if needed.
 
-    ``role`` says in owner.json whether the holder serves others (``owner``) or only itself.
+    ``graph`` is the engine of a new vault; one that exists keeps its own. ``role`` says in
+    owner.json whether the holder serves others (``owner``) or only itself. A log of the graph
+    beyond ``max_log_bytes`` is to be folded.
 
     Raises VaultNotFoundError without ``create``, VaultLockedError when it is held,
-    VaultFormatError for another format, JournalDamagedError when the journal cannot be read.
+    VaultFormatError for another format, JournalDamagedError when the journal cannot be read,
+    MissingExtraError when the graph's engine is not installed.
     """
     if path is None:
-        return VaultStore(None, VaultConfig(engine="memory"), None, clock, random, fault)
+        config = VaultConfig(engine=MEMORY)
+        return VaultStore(None, config, None, clock, random, fault, max_log_bytes)
     if not (path / VAULT_FILE).is_file():
         if not create:
             raise VaultNotFoundError(f"there is no vault at {path}; make one with graphmem init")
+        if graph != MEMORY:
+            engine_named(graph).require()
         _make_folder(path)
     lock = VaultLock(path, role)
     try:
         if not (path / VAULT_FILE).is_file():
             write_config(path, VaultConfig(engine=graph))
-        return VaultStore(path, read_config(path), lock, clock, random, fault)
+        return VaultStore(path, read_config(path), lock, clock, random, fault, max_log_bytes)
     except BaseException:
         lock.release()
         raise
@@ -93,10 +103,13 @@ class VaultStore:
         clock: Clock,
         random: Callable[[int], bytes],
         fault: Fault,
+        max_log_bytes: int,
     ) -> None:
         self._path, self._config, self._lock, self._clock = path, config, lock, clock
         self._closed = False
-        self._journal = Journal.open(None if path is None else path / "journal.sqlite", random)
+        self._max_log_bytes = max_log_bytes
+        self._compactor: Compactor | None = None
+        self._journal = Journal.open(None if path is None else path / JOURNAL_FILE, random)
         with ExitStack() as opened:
             opened.callback(self._journal.close)
             self._open_projections(opened, fault)
@@ -105,6 +118,15 @@ class VaultStore:
             self._vectors.bind(config.embedder.name, config.embedder.dimension)
         self._writer = StoreWriter(self._journal, self._projections, self.view, clock, fault)
         self._writer.erase_with(self._erase)
+        if path is not None and config.engine != MEMORY:
+            self._compactor = Compactor(
+                path,
+                engine_named(config.engine),
+                self._journal,
+                self._projections,
+                self._writer.paused,
+                fault,
+            )
 
     def _open_projections(self, opened: ExitStack, fault: Fault) -> None:
         """Opens index and graph and heals them; ``opened`` closes what a failure leaves behind."""
@@ -112,18 +134,16 @@ class VaultStore:
         trusted = take_mark(path)
         readers = open_index(path, trusted)
         opened.callback(readers.close)
+        if path is not None:
+            remove_leftovers(path, self._config.engine)
         graph = open_graph(path, self._config.engine, journal, trusted)
         opened.callback(graph.close)
-        self._projections = Projections(readers, graph, self._note_removal)
+        self._projections = Projections(readers, graph)
         opened.callback(self._close_graph)
         self._vectors = VectorTable(readers)
         if journal.purged_after(min(self._projections.index_seq, graph.applied_seq)):
             self._erase()
         replay(journal, self._projections, fault)
-
-    def _note_removal(self) -> None:
-        if self._path is not None:
-            (self._path / REMOVED_MARK).touch()
 
     def _erase(self) -> None:
         """Makes everything anew from a journal that was purged; leaves no copy behind."""
@@ -136,6 +156,8 @@ class VaultStore:
         self._projections.graph.close()
 
     def _new_graph(self) -> None:
+        if self._compactor is not None:
+            self._compactor.outdate()
         self._close_graph()
         fresh = rebuilt_graph(self._path, self._config.engine, self._journal)
         self._projections.use_graph(fresh)
@@ -227,8 +249,24 @@ class VaultStore:
             warnings=() if failure is None else (failure,),
         )
 
+    def needs_compaction(self) -> bool:
+        """Whether the graph's log has grown beyond its bound, so that ``compact`` is due."""
+        return not self._closed and self._projections.graph.log_bytes() > self._max_log_bytes
+
+    def compact(self) -> bool:
+        """Folds the graph's log while reads and writes go on; whether it did.
+
+        It does not when there is no log, or when a rebuild, ``close`` or another call came
+        between. Raises VaultError when a fresh file could not be built; nothing is lost by that.
+        """
+        if self._closed or self._compactor is None:
+            return False
+        return self._compactor.run()
+
     def close(self) -> None:
         """Releases the files and the lock; folds a long log of the graph into a fresh file."""
+        if self._compactor is not None:
+            self._compactor.stop()
         with self._writer.paused():
             if self._closed:
                 return
@@ -247,6 +285,6 @@ class VaultStore:
 
     def _fold_log(self) -> None:
         graph = self._projections.graph
-        if self._path is not None and graph.log_bytes() > MAX_LOG_BYTES:
+        if self._path is not None and graph.log_bytes() > self._max_log_bytes:
             graph.close()
             rebuilt_graph(self._path, self._config.engine, self._journal).close()

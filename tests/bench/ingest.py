@@ -293,7 +293,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, help="folder with adr/<project>/**/*.md")
     parser.add_argument("--json", type=Path, help="write the numbers to this file")
     parser.add_argument("--embedder", default="minilm", help="minilm, hashing or none")
-    parser.add_argument("--engine", default="kuzu", choices=("kuzu", "memory"))
+    parser.add_argument("--engine", default="kuzu", choices=("kuzu", "ladybug", "memory"))
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--files", type=int, default=FILES, help="generated files")
     options = parser.parse_args(arguments)

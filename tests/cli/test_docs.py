@@ -32,6 +32,15 @@ def test_every_command_has_help_with_an_example(name: str) -> None:
     assert all(getattr(p, "help", "") for p in command.params), "a parameter has no help"
 
 
+def test_every_command_of_a_group_is_documented_and_has_an_example() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    for group, command in COMMANDS.items():
+        for name, part in getattr(command, "commands", {}).items():
+            assert f"    graphmem {group} {name}" in text, f"{group} {name} is not documented"
+            assert f"Example: graphmem {group} {name}" in (part.help or "")
+            assert all(getattr(p, "help", "") for p in part.params), "a parameter has no help"
+
+
 def test_the_documentation_names_no_command_that_is_gone() -> None:
     text = DOCS.read_text(encoding="utf-8")
     named = {

@@ -22,7 +22,7 @@ from tests.meta.tree import (
 
 MAX_FILE_LINES = 500
 # Each costs 50 ms to 1 s at start, and hooks and the MCP client must start in a blink.
-HEAVY = ("spacy", "kuzu", "onnxruntime", "apsw", "fastmcp")
+HEAVY = ("spacy", "kuzu", "ladybug", "onnxruntime", "apsw", "fastmcp")
 PYPROJECT = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))
 SOURCES = source_files()
 
@@ -47,7 +47,7 @@ def distribution_name(requirement: str) -> str:
 def declared_distributions() -> set[str]:
     project = PYPROJECT["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["llama"], *extras["notebook"]]
+    wanted = [*project["dependencies"], *extras["ladybug"], *extras["llama"], *extras["notebook"]]
     return {distribution_name(requirement) for requirement in wanted}
 
 

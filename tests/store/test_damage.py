@@ -20,15 +20,17 @@ from graphmem.errors import JournalDamagedError, VaultError
 from graphmem.model.operations import PutPassage
 from graphmem.model.scope import EVERYTHING
 from graphmem.store import VaultStore, open_store
+from graphmem.store.graph.engines import ENGINES
 from tests.store.conftest import ticking
+from tests.store.engines import FILE_ENGINE
 from tests.store.told import ACTOR, passage, put_notes, tell
 
 REPO = Path(__file__).parents[2]
 
 
 def made(path: Path) -> list[str]:
-    """A Kuzu vault with a history; gives its exact dump."""
-    store = open_store(path, create=True, clock=ticking())
+    """A vault with a history; gives its exact dump."""
+    store = open_store(path, create=True, graph=FILE_ENGINE, clock=ticking())
     tell(store, 11, 40)
     told = list(store.dump())
     store.close()
@@ -70,7 +72,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-@pytest.mark.parametrize("name", ["index.sqlite", "graph.kuzu"])
+@pytest.mark.parametrize("name", ["index.sqlite", ENGINES[FILE_ENGINE].file])
 def test_a_damaged_projection_is_made_again_at_open(tmp_path: Path, name: str, damage: str) -> None:
     told = made(tmp_path)
     DAMAGE[damage](tmp_path / name)
@@ -139,7 +141,7 @@ from graphmem.model.operations import PutPassage
 from graphmem.store import open_store
 from tests.store.told import passage, put_notes
 folder = Path(sys.argv[1])
-store = open_store(folder, create=True)
+store = open_store(folder, create=True, graph=sys.argv[2])
 head = store.view().seq
 if not head:
     put_notes(store)
@@ -160,7 +162,7 @@ def test_a_writer_killed_again_and_again_loses_nothing_it_acknowledged(tmp_path:
     folder = tmp_path / "vault"
     for _ in range(KILLS):
         child = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(folder)],
+            [sys.executable, "-c", WRITER, str(folder), FILE_ENGINE],
             cwd=REPO,
             stdout=subprocess.PIPE,
             text=True,

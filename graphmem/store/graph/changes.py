@@ -5,7 +5,7 @@ Applying batch by batch and loading the merged changes of all rows give equal ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
@@ -103,7 +103,7 @@ class NothingStored:
         return {}
 
 
-def project(rows: Sequence[ProjectedRow], lookup: Lookup) -> GraphChanges:
+def project(rows: Iterable[ProjectedRow], lookup: Lookup) -> GraphChanges:
     """The net change of consecutive journal rows.
 
     Roots, cursors, predicates, decisions, annotations, and the states of mentions, evidence and

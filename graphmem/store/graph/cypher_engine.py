@@ -237,7 +237,9 @@ class CypherGraph:
             rows = [{"a": edge.source, "k": edge.key} for edge in edges]
             self._run(cypher.delete_edges(label, source), rows)
         for table, keys in changes.gone_nodes.items():
-            self._run(cypher.delete_nodes(table), [{"id": key} for key in sorted(keys)])
+            rows = [{"id": key} for key in sorted(keys)]
+            for statement in cypher.delete_nodes(table):
+                self._run(statement, rows)
         for table, nodes in changes.nodes.items():
             self._put_nodes(table, nodes)
         for label, ends, edges in _grouped(changes.edges, _label_and_ends):

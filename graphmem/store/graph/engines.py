@@ -67,7 +67,7 @@ LADYBUG = Engine(
     "ladybug",
     "ladybug",
     "graph.lbug",
-    "run: pip install 'graphmem[ladybug]'",
+    "run: pip install 'graphmem[ladybug]', or leave it with: graphmem engine switch kuzu",
     MappingProxyType({"throw_on_wal_replay_failure": False}),
 )
 ENGINES: Mapping[str, Engine] = MappingProxyType({each.name: each for each in (KUZU, LADYBUG)})

@@ -17,7 +17,7 @@ from typing import Any
 
 from graphmem.errors import ProjectionDamagedError, VaultError, VaultLockedError
 from graphmem.store.graph.cypher import count_edges, count_nodes
-from graphmem.store.graph.engines import Engine
+from graphmem.store.graph.engines import ENGINES, Engine
 from graphmem.store.graph.schema import NODE_TABLES, REL_TABLES
 
 # Cap of the page cache; the engines' default is 80 % of the machine. Scans and joins over 100,000
@@ -28,6 +28,8 @@ PROBE_TIMEOUT_SECONDS = 60.0
 
 # A file that is being built beside the one in use.
 FRESH_SUFFIX = ".new"
+# A finished file that waits to take the place of the one in use.
+COMPACT_SUFFIX = ".compact"
 _LOG_SUFFIXES = (".wal", ".shadow")
 
 # Two Database objects on one path in a process lose committed rows without an error.
@@ -124,6 +126,22 @@ def remove_files(path: Path) -> None:
     path.unlink(missing_ok=True)
     for suffix in _LOG_SUFFIXES:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def remove_build(path: Path) -> None:
+    """Removes a file that was built or is being built, at whatever stage."""
+    remove_files(path.with_name(f"{path.name}{FRESH_SUFFIX}"))
+    remove_files(path)
+
+
+def remove_leftovers(folder: Path, engine: str) -> None:
+    """Removes what a cut-off build, compaction or switch of engines left in a vault's folder."""
+    for each in ENGINES.values():
+        path = folder / each.file
+        remove_build(path.with_name(f"{path.name}{COMPACT_SUFFIX}"))
+        remove_files(path.with_name(f"{path.name}{FRESH_SUFFIX}"))
+        if each.name != engine:
+            remove_files(path)
 
 
 def move_into_place(fresh: Path, path: Path) -> None:

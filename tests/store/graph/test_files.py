@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from graphmem.errors import ProjectionDamagedError, VaultError, VaultLockedError
 from graphmem.store.graph.base import GraphChanges
+from graphmem.store.graph.changes import project
 from graphmem.store.graph.cypher_engine import CypherGraph
 from graphmem.store.graph.engines import Engine
 from graphmem.store.graph.files import probe
+from graphmem.store.graph.memory import MemoryGraph
 from tests.store.graph.test_contract import CHANGES, LAST, person, rows
+from tests.store.graph.test_projection import tell
 
 OPEN_IN_CHILD = "import sys, {0}; held = {0}.Database(sys.argv[1])"
 
@@ -159,6 +164,44 @@ def test_a_probe_ends_at_its_time_out(tmp_path: Path, engine: Engine) -> None:
     path = tmp_path / "graph"
     CypherGraph(path, engine).close()
     assert not probe(path, engine, timeout=0.001)
+
+
+# Random histories whose log is replayed; each deletes about a dozen nodes with their relations.
+HISTORIES = 200
+
+
+def replayed(engine: Engine, path: Path, seed: int) -> int:
+    """Replays the log of a random history and compares every row; gives the nodes removed."""
+    grown, told, last, removed = CypherGraph(path, engine), MemoryGraph(), 0, 0
+    for batch, before, _ in tell(Random(seed), 6, 40):
+        last += len(batch)
+        changes = project(batch, before)
+        removed += sum(map(len, changes.gone_nodes.values()))
+        grown.apply(changes, last)
+        told.apply(changes, last)
+    grown.close()
+    again = CypherGraph(path, engine)
+    assert rows(again) == rows(told), f"seed {seed}"
+    again.close()
+    return removed
+
+
+def test_a_log_that_deleted_both_ends_of_relations_replays_exactly(
+    tmp_path: Path, engine: Engine
+) -> None:
+    assert sum(replayed(engine, tmp_path / f"graph{seed}", seed) for seed in range(4)) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_logs_of_many_random_deletions_replay_exactly(tmp_path: Path, engine: Engine) -> None:
+    removed = 0
+    for seed in range(HISTORIES):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        removed += replayed(engine, folder / "graph", seed)
+        shutil.rmtree(folder)
+    print(f"\n{engine.name}: replayed {HISTORIES} logs with {removed} removed nodes, none differs")
 
 
 WRITER = """
