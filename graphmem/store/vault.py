@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,8 +15,11 @@ from graphmem.model.results import VaultStatus
 from graphmem.model.scope import EVERYTHING
 from graphmem.store import dump
 from graphmem.store.config import VAULT_FILE, VAULT_FORMAT, VaultConfig, read_config, write_config
+from graphmem.store.graph.base import GraphStore
 from graphmem.store.heal import (
     CLEAN_MARK,
+    GRAPH_FILE,
+    INDEX_FILE,
     REMOVED_MARK,
     clean_mark,
     open_graph,
@@ -27,9 +31,12 @@ from graphmem.store.heal import (
 from graphmem.store.journal import Journal
 from graphmem.store.lock import VaultLock
 from graphmem.store.projections import Fault, Projections, no_fault
+from graphmem.store.trouble import JOURNAL_FILE, Place, check_journal, strangers, told
 from graphmem.store.vectors import VectorTable
 from graphmem.store.view import StoreView
 from graphmem.store.writer import StoreWriter
+
+LOG = logging.getLogger("graphmem.store")
 
 # A log of Kuzu beyond this is folded into a fresh file at close: replaying 6.6 MB takes 0.2 s and
 # reads with a log are 1.4 times slower (measured).
@@ -61,7 +68,7 @@ def open_store(
     """
     if path is None:
         return VaultStore(None, VaultConfig(engine="memory"), None, clock, random, fault)
-    if not (path / VAULT_FILE).is_file():
+    if not _is_vault(path):
         if not create:
             raise VaultNotFoundError(f"there is no vault at {path}; make one with graphmem init")
         _make_folder(path)
@@ -79,7 +86,14 @@ def _make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise VaultError(f"cannot make a vault at {path}: {error.strerror}") from error
+        raise told(f"cannot make a vault at {path}", error) from error
+
+
+def _is_vault(path: Path) -> bool:
+    try:
+        return (path / VAULT_FILE).is_file()
+    except OSError as error:
+        raise told(f"{path} cannot be read", error) from error
 
 
 class VaultStore:
@@ -96,14 +110,17 @@ class VaultStore:
     ) -> None:
         self._path, self._config, self._lock, self._clock = path, config, lock, clock
         self._closed = False
-        self._journal = Journal.open(None if path is None else path / "journal.sqlite", random)
+        if path is not None:
+            check_journal(path, (INDEX_FILE, GRAPH_FILE))
+        self._journal = Journal.open(None if path is None else path / JOURNAL_FILE, random)
         with ExitStack() as opened:
             opened.callback(self._journal.close)
             self._open_projections(opened, fault)
             opened.pop_all()
         if config.embedder is not None:
             self._vectors.bind(config.embedder.name, config.embedder.dimension)
-        self._writer = StoreWriter(self._journal, self._projections, self.view, clock, fault)
+        place = (lambda: None) if path is None else Place(path).check
+        self._writer = StoreWriter(self._journal, self._projections, self.view, clock, fault, place)
         self._writer.erase_with(self._erase)
 
     def _open_projections(self, opened: ExitStack, fault: Fault) -> None:
@@ -114,7 +131,7 @@ class VaultStore:
         opened.callback(readers.close)
         graph = open_graph(path, self._config.engine, journal, trusted)
         opened.callback(graph.close)
-        self._projections = Projections(readers, graph, self._note_removal)
+        self._projections = Projections(readers, graph, self._note_removal, self._reopened)
         opened.callback(self._close_graph)
         self._vectors = VectorTable(readers)
         if journal.purged_after(min(self._projections.index_seq, graph.applied_seq)):
@@ -139,6 +156,10 @@ class VaultStore:
         self._close_graph()
         fresh = rebuilt_graph(self._path, self._config.engine, self._journal)
         self._projections.use_graph(fresh)
+
+    def _reopened(self) -> GraphStore:
+        self._close_graph()
+        return open_graph(self._path, self._config.engine, self._journal)
 
     def __repr__(self) -> str:
         return f"VaultStore({str(self._path) if self._path else 'in memory'})"
@@ -211,6 +232,11 @@ class VaultStore:
         view = self.view()
         bound = self._config.embedder
         failure = self._writer.failure
+        strange = [] if self._path is None else strangers(self._path)
+        warnings = [] if failure is None else [failure]
+        warnings += [
+            f"{name} in the vault is no part of it: a sync program left it" for name in strange
+        ]
         return VaultStatus(
             path=str(self._path or ":memory:"),
             format=VAULT_FORMAT,
@@ -224,7 +250,7 @@ class VaultStore:
             vectors_pending=view.pending_vectors(),
             counts=dict(view.counts(EVERYTHING)),
             roots=tuple(root.path for root in view.roots()),
-            warnings=() if failure is None else (failure,),
+            warnings=tuple(warnings),
         )
 
     def close(self) -> None:
@@ -233,20 +259,32 @@ class VaultStore:
             if self._closed:
                 return
             self._closed = True
-            try:
-                self._fold_log()
-            finally:
-                self._projections.graph.close()
-                self._projections.readers.close()
-                self._journal.close()
-                if self._path is not None:
-                    mark = clean_mark(self._path)
-                    (self._path / CLEAN_MARK).write_text(mark, encoding="utf-8")
+            with ExitStack() as closing:
                 if self._lock is not None:
-                    self._lock.release()
+                    closing.callback(self._lock.release)
+                closing.callback(self._leave_mark)
+                closing.callback(self._journal.close)
+                closing.callback(self._projections.readers.close)
+                closing.callback(self._close_graph)
+                self._fold_log()
+
+    def _leave_mark(self) -> None:
+        """Says that the files are whole; without the mark the next open only looks closer."""
+        if self._path is None or self._writer.failure is not None:
+            return
+        mark = self._path / CLEAN_MARK
+        try:
+            mark.write_text(clean_mark(self._path), encoding="utf-8")
+        except OSError as error:
+            LOG.warning("%s cannot be written: %s", mark, error)
+            with suppress(OSError):
+                mark.unlink(missing_ok=True)
 
     def _fold_log(self) -> None:
         graph = self._projections.graph
         if self._path is not None and graph.log_bytes() > MAX_LOG_BYTES:
             graph.close()
-            rebuilt_graph(self._path, self._config.engine, self._journal).close()
+            try:
+                rebuilt_graph(self._path, self._config.engine, self._journal).close()
+            except VaultError as error:
+                LOG.warning("the graph's log stays as long as it is: %s", error)

@@ -96,9 +96,7 @@ class GraphStore(Protocol):
         """The last journal row whose effects are in the graph; 0 when empty."""
         ...
 
-    def apply(
-        self, changes: GraphChanges, seq: int, before_commit: BeforeCommit = nothing
-    ) -> None:
+    def apply(self, changes: GraphChanges, seq: int, before_commit: BeforeCommit = nothing) -> None:
         """One transaction: all changes and ``applied_seq``, or nothing.
 
         What ``before_commit`` raises ends the transaction: nothing is changed.

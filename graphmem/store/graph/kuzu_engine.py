@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
@@ -49,6 +49,7 @@ from graphmem.store.graph.schema import (
     Column,
     edge_weight,
 )
+from graphmem.store.trouble import told
 
 # Milliseconds a read may take. Kuzu stops a query some 0.2 s late, and a client waits 3 s.
 READ_TIMEOUT_MS = 2_500
@@ -105,12 +106,13 @@ class KuzuGraph:
         """
         fresh = path.with_name(f"{path.name}.new")
         remove_files(fresh)
-        graph = cls(fresh)
         try:
-            graph.load(changes, seq)
-            graph._writer.execute("CHECKPOINT")
-        finally:
-            graph.close()
+            with closing(cls(fresh)) as graph:
+                graph.load(changes, seq)
+                graph._writer.execute("CHECKPOINT")
+        except Exception as error:
+            remove_files(fresh)  # a full disk gets back what the attempt took
+            raise told(f"{path} cannot be built", error) from error
         move_into_place(fresh, path)
 
     def _check_open(self) -> None:
@@ -148,9 +150,7 @@ class KuzuGraph:
         """The last journal row whose effects are in the graph."""
         return self._applied_seq
 
-    def apply(
-        self, changes: GraphChanges, seq: int, before_commit: BeforeCommit = nothing
-    ) -> None:
+    def apply(self, changes: GraphChanges, seq: int, before_commit: BeforeCommit = nothing) -> None:
         """One transaction with all changes and ``applied_seq``; a failure leaves all as it was.
 
         Raises InvalidInputError for changes outside the schema, VaultError for a statement that

@@ -53,9 +53,7 @@ class MemoryGraph:
         """The last journal row whose effects are in the graph."""
         return self._applied_seq
 
-    def apply(
-        self, changes: GraphChanges, seq: int, before_commit: BeforeCommit = nothing
-    ) -> None:
+    def apply(self, changes: GraphChanges, seq: int, before_commit: BeforeCommit = nothing) -> None:
         """Takes the changes in and sets ``applied_seq``; raises InvalidInputError untouched."""
         self._check_open()
         clean = normalise(changes)

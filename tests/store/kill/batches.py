@@ -47,7 +47,9 @@ class Batches:
     def load(cls, path: Path) -> Batches:
         """Reads what ``save`` wrote."""
         lines = path.read_text(encoding="utf-8").split("\n")
-        told = (tuple(parse_operation(part.encode()) for part in l.split("\x1f")) for l in lines)
+        told = (
+            tuple(parse_operation(part.encode()) for part in line.split("\x1f")) for line in lines
+        )
         return cls(tuple(told))
 
 

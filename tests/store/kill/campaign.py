@@ -19,10 +19,14 @@ from pathlib import Path
 from graphmem.model.scope import EVERYTHING
 from graphmem.store import open_store
 from graphmem.store.journal import Journal
-from tests.store.kill.batches import Batches, make, passage_id, purged
-from tests.store.kill.plan import SMALL_LOG_BYTES, Kill
+from tests.store.kill.batches import make, passage_id, purged
+from tests.store.kill.plan import SMALL_LOG_BYTES, Kill, plan
 
 REPO = Path(__file__).parents[3]
+# Engines whose vaults are killed, by their name in vault.json.
+ENGINES = ("kuzu",)
+# Kills that one vault goes through.
+KILLS_PER_VAULT = 26
 # A writer that says nothing for so long hangs, in seconds.
 HANG_S = 120.0
 # More batches than a vault takes before it is left.
@@ -106,7 +110,7 @@ class Process:
 
     def _hear(self, line: str) -> None:
         if line.endswith("\n") and line[0].isdigit():
-            self.number = int(line.split()[0])
+            self.number = int(line.split(maxsplit=1)[0])
 
     def end(self) -> None:
         """Ends a writer that got no order."""
@@ -235,3 +239,13 @@ def _dump(vault: Path) -> list[str]:
         return list(store.dump())
     finally:
         store.close()
+
+
+def campaigns(folder: Path, engine: str, kills: int, seed: int) -> Iterator[Tally]:
+    """The numbers of each of some vaults that share the kills; every other one removes nodes."""
+    vaults = max(1, round(kills / KILLS_PER_VAULT))
+    for number in range(vaults):
+        campaign = Campaign(
+            folder / f"{engine}{number}", engine, seed + number, removing=number % 2 == 1
+        )
+        yield campaign.run(plan(-(-kills // vaults), seed + number))
