@@ -47,10 +47,8 @@ class Batches:
     def load(cls, path: Path) -> Batches:
         """Reads what ``save`` wrote."""
         lines = path.read_text(encoding="utf-8").split("\n")
-        told = (
-            tuple(parse_operation(part.encode()) for part in line.split("\x1f")) for line in lines
-        )
-        return cls(tuple(told))
+        told = (line.split("\x1f") for line in lines)
+        return cls(tuple(tuple(parse_operation(op.encode()) for op in batch) for batch in told))
 
 
 def key_of(number: int) -> str:
