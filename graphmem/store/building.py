@@ -18,8 +18,8 @@ from graphmem.errors import VaultError
 from graphmem.store.graph.changes import NothingStored, project
 from graphmem.store.graph.engines import Engine, engine_named
 from graphmem.store.journal import Journal, JournalRow
+from graphmem.store.trouble import JOURNAL_FILE
 
-JOURNAL_FILE = "journal.sqlite"
 # Called with the rows read so far and their number.
 BuildProgress = Callable[[int, int], None]
 # Rows between two calls of the progress: some 20 a second.

@@ -11,6 +11,7 @@ from graphmem.embed import EmbedderIdentity
 from graphmem.errors import VaultFormatError
 from graphmem.model.base import Model
 from graphmem.store.graph.engines import ENGINES, MEMORY
+from graphmem.store.trouble import told
 
 VAULT_FILE = "vault.json"
 # Raised when a vault of the old form can no longer be read without a migration.
@@ -30,7 +31,9 @@ def read_config(folder: Path) -> VaultConfig:
     file = folder / VAULT_FILE
     try:
         config = VaultConfig.model_validate_json(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, ValidationError) as error:
+    except OSError as error:
+        raise told(f"{file} cannot be read", error) from error
+    except (ValueError, ValidationError) as error:
         raise VaultFormatError(f"{file} cannot be read: {error}") from error
     if config.format != VAULT_FORMAT:
         raise VaultFormatError(
@@ -45,7 +48,11 @@ def read_config(folder: Path) -> VaultConfig:
 
 
 def write_config(folder: Path, config: VaultConfig) -> None:
-    """Writes the configuration; a crash leaves the old one or the new one."""
+    """Writes the configuration; a crash or a full disk leaves the old one or the new one."""
     fresh = folder / f"{VAULT_FILE}.new"
-    fresh.write_text(config.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    os.replace(fresh, folder / VAULT_FILE)
+    try:
+        fresh.write_text(config.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        os.replace(fresh, folder / VAULT_FILE)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise told(f"{folder / VAULT_FILE} cannot be written", error) from error

@@ -34,6 +34,7 @@ from graphmem.model.operations import (
 )
 from graphmem.store.protocols import Committed
 from graphmem.store.sqlite import connect, transaction
+from graphmem.store.trouble import is_denied, is_full, told
 
 # Version of the table layout, kept in SQLite's user_version.
 JOURNAL_FORMAT = 1
@@ -137,6 +138,14 @@ def _too_new(seq: int) -> VaultFormatError:
     )
 
 
+def _unopened(path: Path | None, error: apsw.Error) -> VaultError:
+    if is_full(error) or is_denied(error):
+        return told(f"{path} cannot be opened", error)
+    return JournalDamagedError(
+        f"{path} cannot be read as a journal ({error}); restore it from a backup", seq=0
+    )
+
+
 class Journal:
     """An open journal; ``append`` is the only way in and is on disk when it returns."""
 
@@ -154,11 +163,12 @@ class Journal:
         try:
             db = connect(path, synchronous="FULL")
         except apsw.Error as error:
-            raise JournalDamagedError(
-                f"{path} cannot be read as a journal ({error}); restore it from a backup", seq=0
-            ) from error
+            raise _unopened(path, error) from error
         try:
             cls._migrate(db, path)
+        except apsw.Error as error:
+            db.close()
+            raise _unopened(path, error) from error
         except BaseException:
             db.close()
             raise
@@ -208,10 +218,7 @@ class Journal:
                 with transaction(self._db):
                     committed = self._insert(operations, iso(at), actor, key)
             except apsw.Error as error:
-                raise VaultError(
-                    f"the journal cannot be written ({error}); nothing was stored, free space "
-                    "or check its rights"
-                ) from error
+                raise told("the journal cannot be written, nothing was stored", error) from error
             if any(isinstance(operation, Purge) for operation in operations):
                 self._forget_pages()
         return committed

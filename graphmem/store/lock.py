@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
 
-from graphmem.errors import VaultError, VaultLockedError
+from graphmem.errors import VaultLockedError
+from graphmem.store.trouble import told
 
 _HELD: set[str] = set()
 
@@ -29,34 +32,33 @@ class VaultLock:
                 f"{folder} is already open in this process (pid {os.getpid()}); close it first",
                 pid=os.getpid(),
             )
-        try:
-            self._file: IO[str] = open(folder / "lock", "a+", encoding="utf-8")  # noqa: SIM115
-        except OSError as error:
-            raise VaultError(f"cannot write to {folder}: {error.strerror}") from error
-        try:
-            _take(self._file)
-        except OSError:
-            self._file.close()
-            pid = _holder(folder)
-            who = "another process" if pid is None else f"process {pid}"
-            raise VaultLockedError(
-                f"{folder} is in use by {who}; stop it or use another vault", pid=pid
-            ) from None
+        with ExitStack() as taken:
+            _take_file(folder, taken)
+            _take_folder(folder, taken)
+            self._taken = taken.pop_all()
         _HELD.add(self._key)
-        self.describe({"pid": os.getpid(), "role": role})
+        try:
+            self.describe({"pid": os.getpid(), "role": role})
+        except BaseException:
+            self.release()
+            raise
 
     def describe(self, holder: Mapping[str, object]) -> None:
         """Writes what others may know about the holder; a reader sees the old or the new text."""
         fresh = self._folder / "owner.json.new"
-        fresh.write_text(json.dumps(holder), encoding="utf-8")
-        os.replace(fresh, self._folder / "owner.json")
+        try:
+            fresh.write_text(json.dumps(holder), encoding="utf-8")
+            os.replace(fresh, self._folder / "owner.json")
+        except OSError as error:
+            raise told(f"cannot write to {self._folder}", error) from error
 
     def release(self) -> None:
         """Gives the lock back; a second call does nothing."""
         if self._key in _HELD:
-            (self._folder / "owner.json").unlink(missing_ok=True)
-            _HELD.discard(self._key)
-            self._file.close()
+            with self._taken:
+                _HELD.discard(self._key)
+                with suppress(OSError):  # information only: a stale one misleads nobody
+                    (self._folder / "owner.json").unlink()
 
 
 def _holder(folder: Path) -> int | None:
@@ -64,6 +66,50 @@ def _holder(folder: Path) -> int | None:
         return int(json.loads((folder / "owner.json").read_text(encoding="utf-8"))["pid"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _take_file(folder: Path, taken: ExitStack) -> None:
+    """Locks the file ``lock``, the one that has this name now."""
+    path = folder / "lock"
+    while True:
+        try:
+            file = open(path, "a+", encoding="utf-8")  # noqa: SIM115
+        except OSError as error:
+            raise told(f"cannot write to {folder}", error) from error
+        try:
+            _take(file)
+        except OSError:
+            file.close()
+            raise _held(folder) from None
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(path), os.fstat(file.fileno())):
+                taken.callback(file.close)
+                return
+        file.close()  # deleted between opening and locking: whoever comes next has a new one
+
+
+def _take_folder(folder: Path, taken: ExitStack) -> None:
+    """Locks the folder itself, where that can be done: its lock outlives a deleted file."""
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    taken.callback(os.close, handle)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise _held(folder) from None
+    except OSError as error:
+        # Some file systems of a network lock files only; then the file alone must do.
+        if error.errno not in (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP):
+            raise told(f"cannot lock {folder}", error) from error
+
+
+def _held(folder: Path) -> VaultLockedError:
+    pid = _holder(folder)
+    who = "another process" if pid is None else f"process {pid}"
+    return VaultLockedError(f"{folder} is in use by {who}; stop it or use another vault", pid=pid)
 
 
 def _take(file: IO[str]) -> None:

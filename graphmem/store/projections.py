@@ -60,8 +60,16 @@ class IndexLookup:
 class Projections:
     """Index, graph and traversal snapshot, each with the sequence it has come to."""
 
-    def __init__(self, readers: Readers, graph: GraphStore) -> None:
+    def __init__(
+        self,
+        readers: Readers,
+        graph: GraphStore,
+        reopened: Callable[[], GraphStore] | None = None,
+    ) -> None:
+        """``reopened`` closes the graph and opens what its files hold, or builds it anew."""
         self.readers, self.graph = readers, graph
+        self._reopened = reopened
+        self._doubtful = False
         self._lookup = IndexLookup(readers)
         self._builder = SnapshotBuilder(graph.adjacency(), graph.applied_seq)
         self._published = self._publish()
@@ -89,6 +97,15 @@ class Projections:
                 self._builder.advance(changes, last)
             self._published = self._publish()
 
+    def mend(self) -> None:
+        """Opens the graph again after a write to it failed; raises while that does not work.
+
+        An engine whose log was cut off by a full disk must not write on behind the torn end.
+        """
+        if self._doubtful and self._reopened is not None:
+            self.graph = self._reopened()
+        self._doubtful = False
+
     def catch_up(self, journal: Journal) -> None:
         """Takes in every batch that index or graph still lacks, then publishes the whole.
 
@@ -107,7 +124,9 @@ class Projections:
                 IndexApplier(db).apply(rows)
         fault("after_index")
         if self.graph.applied_seq < last:
+            self._doubtful = True
             self.graph.apply(changes, last, lambda: fault("in_graph"))
+            self._doubtful = False
         return changes
 
     def _freeze(self) -> None:

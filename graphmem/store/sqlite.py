@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
@@ -16,6 +16,7 @@ from weakref import WeakSet
 import apsw
 
 from graphmem.errors import VaultError
+from graphmem.store.trouble import told
 
 # An open connection. apsw types every cell as a union, so rows are read as Any.
 Db = Any
@@ -32,12 +33,15 @@ CLOSE_WAIT_SECONDS = 30.0
 # Results kept per snapshot: one set of visible ids per scope in use.
 KEPT_RESULTS = 8
 
+# What SQLite raises when the disk is full, not writable or fails.
+_DISK = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError)
+
 _CLOSED = "the vault is closed; open it again"
 
 
 def connect(path: Path | None, *, synchronous: str, read_only: bool = False) -> apsw.Connection:
     """An open connection (in memory for None) in WAL mode; raises apsw.Error on a damaged file."""
-    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
     name = ":memory:" if path is None else str(path)
     db = apsw.Connection(name, flags=flags, statementcachesize=STATEMENT_CACHE)
     try:
@@ -142,11 +146,15 @@ class Readers:
         with self._shared:
             self._check_open()
             if self._log_pages >= LOG_PAGES:
-                self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            if before is not None:
-                before()
-            with transaction(self._writer):
-                yield self._writer
+                with suppress(apsw.FullError):  # the log goes on growing until there is room
+                    self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            try:
+                if before is not None:
+                    before()
+                with transaction(self._writer):
+                    yield self._writer
+            except _DISK as error:
+                raise told(f"{self._path or 'the index'} cannot be written", error) from error
 
     def alone(self) -> AbstractContextManager[object]:
         """Keeps readers away where they share the writer's connection."""
@@ -173,7 +181,10 @@ class Readers:
             return db
 
     def _connect(self) -> Db:
-        db = connect(self._path, synchronous="NORMAL", read_only=True)
+        try:
+            db = connect(self._path, synchronous="NORMAL", read_only=True)
+        except apsw.Error as error:
+            raise told(f"{self._path} cannot be opened", error) from error
         if self._prepare is not None:
             self._prepare(db)
         return db

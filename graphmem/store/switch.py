@@ -14,7 +14,7 @@ from pathlib import Path
 
 from graphmem.errors import ProjectionDamagedError, VaultLockedError, VaultNotFoundError
 from graphmem.model.results import EngineInfo, EngineReport
-from graphmem.store.building import JOURNAL_FILE, BuildProgress, build_graph, unwatched
+from graphmem.store.building import BuildProgress, build_graph, unwatched
 from graphmem.store.config import VAULT_FILE, read_config, write_config
 from graphmem.store.graph.base import GraphStore
 from graphmem.store.graph.changes import NothingStored, project
@@ -24,6 +24,7 @@ from graphmem.store.graph.memory import MemoryGraph
 from graphmem.store.journal import Journal
 from graphmem.store.lock import VaultLock
 from graphmem.store.projections import Fault, no_fault
+from graphmem.store.trouble import JOURNAL_FILE
 
 
 def switch_engine(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,13 +14,14 @@ from graphmem.errors import EmbedderMismatchError, VaultError, VaultNotFoundErro
 from graphmem.model.results import VaultStatus
 from graphmem.model.scope import EVERYTHING
 from graphmem.store import dump
-from graphmem.store.building import JOURNAL_FILE
 from graphmem.store.compact import Compactor
 from graphmem.store.config import VAULT_FILE, VAULT_FORMAT, VaultConfig, read_config, write_config
-from graphmem.store.graph.engines import MEMORY, engine_named
+from graphmem.store.graph.base import GraphStore
+from graphmem.store.graph.engines import ENGINES, MEMORY, engine_named
 from graphmem.store.graph.files import remove_leftovers
 from graphmem.store.heal import (
     CLEAN_MARK,
+    INDEX_FILE,
     clean_mark,
     open_graph,
     open_index,
@@ -30,9 +32,12 @@ from graphmem.store.heal import (
 from graphmem.store.journal import Journal
 from graphmem.store.lock import VaultLock
 from graphmem.store.projections import Fault, Projections, no_fault
+from graphmem.store.trouble import JOURNAL_FILE, Place, check_journal, strangers, told
 from graphmem.store.vectors import VectorTable
 from graphmem.store.view import StoreView
 from graphmem.store.writer import StoreWriter
+
+LOG = logging.getLogger("graphmem.store")
 
 # A log of the graph beyond this is folded into a fresh file: replaying 6.6 MB takes 0.2 s and reads
 # with a log are 1.4 times slower (measured).
@@ -69,7 +74,7 @@ def open_store(
     if path is None:
         config = VaultConfig(engine=MEMORY)
         return VaultStore(None, config, None, clock, random, fault, max_log_bytes)
-    if not (path / VAULT_FILE).is_file():
+    if not _is_vault(path):
         if not create:
             raise VaultNotFoundError(f"there is no vault at {path}; make one with graphmem init")
         if graph != MEMORY:
@@ -89,7 +94,14 @@ def _make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise VaultError(f"cannot make a vault at {path}: {error.strerror}") from error
+        raise told(f"cannot make a vault at {path}", error) from error
+
+
+def _is_vault(path: Path) -> bool:
+    try:
+        return (path / VAULT_FILE).is_file()
+    except OSError as error:
+        raise told(f"{path} cannot be read", error) from error
 
 
 class VaultStore:
@@ -109,6 +121,8 @@ class VaultStore:
         self._closed = False
         self._max_log_bytes = max_log_bytes
         self._compactor: Compactor | None = None
+        if path is not None:
+            check_journal(path, (INDEX_FILE, *(each.file for each in ENGINES.values())))
         self._journal = Journal.open(None if path is None else path / JOURNAL_FILE, random)
         with ExitStack() as opened:
             opened.callback(self._journal.close)
@@ -116,7 +130,8 @@ class VaultStore:
             opened.pop_all()
         if config.embedder is not None:
             self._vectors.bind(config.embedder.name, config.embedder.dimension)
-        self._writer = StoreWriter(self._journal, self._projections, self.view, clock, fault)
+        place = (lambda: None) if path is None else Place(path).check
+        self._writer = StoreWriter(self._journal, self._projections, self.view, clock, fault, place)
         self._writer.erase_with(self._erase)
         if path is not None and config.engine != MEMORY:
             self._compactor = Compactor(
@@ -138,7 +153,7 @@ class VaultStore:
             remove_leftovers(path, self._config.engine)
         graph = open_graph(path, self._config.engine, journal, trusted)
         opened.callback(graph.close)
-        self._projections = Projections(readers, graph)
+        self._projections = Projections(readers, graph, self._reopened)
         opened.callback(self._close_graph)
         self._vectors = VectorTable(readers)
         if journal.purged_after(min(self._projections.index_seq, graph.applied_seq)):
@@ -161,6 +176,10 @@ class VaultStore:
         self._close_graph()
         fresh = rebuilt_graph(self._path, self._config.engine, self._journal)
         self._projections.use_graph(fresh)
+
+    def _reopened(self) -> GraphStore:
+        self._close_graph()
+        return open_graph(self._path, self._config.engine, self._journal)
 
     def __repr__(self) -> str:
         return f"VaultStore({str(self._path) if self._path else 'in memory'})"
@@ -233,6 +252,11 @@ class VaultStore:
         view = self.view()
         bound = self._config.embedder
         failure = self._writer.failure
+        strange = [] if self._path is None else strangers(self._path)
+        warnings = [] if failure is None else [failure]
+        warnings += [
+            f"{name} in the vault is no part of it: a sync program left it" for name in strange
+        ]
         return VaultStatus(
             path=str(self._path or ":memory:"),
             format=VAULT_FORMAT,
@@ -246,7 +270,7 @@ class VaultStore:
             vectors_pending=view.pending_vectors(),
             counts=dict(view.counts(EVERYTHING)),
             roots=tuple(root.path for root in view.roots()),
-            warnings=() if failure is None else (failure,),
+            warnings=tuple(warnings),
         )
 
     def needs_compaction(self) -> bool:
@@ -271,20 +295,32 @@ class VaultStore:
             if self._closed:
                 return
             self._closed = True
-            try:
-                self._fold_log()
-            finally:
-                self._projections.graph.close()
-                self._projections.readers.close()
-                self._journal.close()
-                if self._path is not None:
-                    mark = clean_mark(self._path)
-                    (self._path / CLEAN_MARK).write_text(mark, encoding="utf-8")
+            with ExitStack() as closing:
                 if self._lock is not None:
-                    self._lock.release()
+                    closing.callback(self._lock.release)
+                closing.callback(self._leave_mark)
+                closing.callback(self._journal.close)
+                closing.callback(self._projections.readers.close)
+                closing.callback(self._close_graph)
+                self._fold_log()
+
+    def _leave_mark(self) -> None:
+        """Says that the files are whole; without the mark the next open only looks closer."""
+        if self._path is None or self._writer.failure is not None:
+            return
+        mark = self._path / CLEAN_MARK
+        try:
+            mark.write_text(clean_mark(self._path), encoding="utf-8")
+        except OSError as error:
+            LOG.warning("%s cannot be written: %s", mark, error)
+            with suppress(OSError):
+                mark.unlink(missing_ok=True)
 
     def _fold_log(self) -> None:
         graph = self._projections.graph
         if self._path is not None and graph.log_bytes() > self._max_log_bytes:
             graph.close()
-            rebuilt_graph(self._path, self._config.engine, self._journal).close()
+            try:
+                rebuilt_graph(self._path, self._config.engine, self._journal).close()
+            except VaultError as error:
+                LOG.warning("the graph's log stays as long as it is: %s", error)

@@ -1,8 +1,8 @@
 """The one write path: validate, journal (acknowledged here), index, graph, publish.
 
 When a projection fails after the journal has the batch, the commit stands: the projections catch
-up at once, and if that fails too the store is degraded until the next open heals it. After an
-interruption (Ctrl-C) the next commit catches up first, so that no batch is ever skipped.
+up at once, and if that fails too (the disk is full) every following commit tries again before it
+stores anything. The same after an interruption (Ctrl-C), so that no batch is ever skipped.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from graphmem.model.operations import Operation, Purge
 from graphmem.store.journal import Journal, JournalRow
 from graphmem.store.projections import Fault, Projections, no_fault
 from graphmem.store.protocols import Committed
+from graphmem.store.trouble import advice
 from graphmem.store.validate import Draft
 from graphmem.store.view import StoreView
 
@@ -32,9 +33,11 @@ class StoreWriter:
         view: Callable[[], StoreView],
         clock: Callable[[], datetime],
         fault: Fault = no_fault,
+        check_place: Callable[[], None] = lambda: None,
     ) -> None:
+        """``check_place`` raises when the files are not those that were opened."""
         self._journal, self._projections, self._view = journal, projections, view
-        self._clock, self._fault = clock, fault
+        self._clock, self._fault, self._check_place = clock, fault, check_place
         self._lock = threading.RLock()
         self._behind = False
         self._erase: Callable[[], None] = lambda: None
@@ -45,10 +48,9 @@ class StoreWriter:
     ) -> Committed:
         """Stores a batch, all or nothing; see the protocol for the errors."""
         with self._lock:
-            if self.failure is not None:
-                raise VaultError(f"{self.failure}; close the vault and open it again to heal it")
+            self._check_place()
             if self._behind:
-                self._catch_up()
+                self._catch_up_first()
             if key is not None and (earlier := self._journal.find(key)) is not None:
                 return earlier
             Draft(self._view(), operations).check()
@@ -79,14 +81,31 @@ class StoreWriter:
             try:
                 self._catch_up()
             except Exception as error:
-                self.failure = f"the batch is stored but could not be published: {error}"
-        self._behind = False
+                self.failure = str(_unpublished(error))
+        else:
+            self._behind = False
+
+    def _catch_up_first(self) -> None:
+        try:
+            self._catch_up()
+        except Exception as error:
+            refused = _unpublished(error)
+            self.failure = str(refused)
+            raise refused from error
 
     def _catch_up(self) -> None:
         """Publishes what a failed or interrupted commit left in the journal only."""
+        self._projections.mend()
         done = min(self._projections.index_seq, self._projections.graph.applied_seq)
         if self._journal.purged_after(done):
             self._erase()
         else:
             self._projections.catch_up(self._journal)
-        self._behind = False
+        self._behind, self.failure = False, None
+
+
+def _unpublished(error: Exception) -> VaultError:
+    return VaultError(
+        f"what was stored last is safe in the journal but not shown yet ({str(error)[:500]}), and "
+        f"nothing more is stored until it is: {advice(error)}"
+    )

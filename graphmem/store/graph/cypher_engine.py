@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,6 +51,7 @@ from graphmem.store.graph.schema import (
     Column,
     edge_weight,
 )
+from graphmem.store.trouble import told
 
 # Rows per statement: the parameter list is converted in memory (5,000 passages are some 10 MB).
 ROWS_PER_STATEMENT = 5_000
@@ -106,12 +107,13 @@ class CypherGraph:
         """
         fresh = path.with_name(f"{path.name}{FRESH_SUFFIX}")
         remove_files(fresh)
-        graph = cls(fresh, engine)
         try:
-            graph.load(changes, seq)
-            graph.checkpoint()
-        finally:
-            graph.close()
+            with closing(cls(fresh, engine)) as graph:
+                graph.load(changes, seq)
+                graph.checkpoint()
+        except Exception as error:
+            remove_files(fresh)  # a full disk gets back what the attempt took
+            raise told(f"{path} cannot be built", error) from error
         move_into_place(fresh, path)
 
     def checkpoint(self) -> None:

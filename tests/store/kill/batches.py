@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 from graphmem.model.operations import (
     Operation,
@@ -14,12 +16,14 @@ from graphmem.model.operations import (
     parse_operation,
     payload_of,
 )
+from graphmem.store.graph.changes import project
 from tests.store.graph.world import source
-from tests.store.told import commits, passage
+from tests.store.graph.world import told as as_rows
+from tests.store.told import BackedWorld, passage
 
 ACTOR = "killed"
 # Every so many batches the passage of an earlier one is purged.
-PURGE_EVERY = 13
+PURGE_EVERY = 30
 # A number no source of the make-believe world has.
 OWN_SOURCE = 90
 
@@ -43,8 +47,8 @@ class Batches:
     def load(cls, path: Path) -> Batches:
         """Reads what ``save`` wrote."""
         lines = path.read_text(encoding="utf-8").split("\n")
-        told = (tuple(parse_operation(part.encode()) for part in l.split("\x1f")) for l in lines)
-        return cls(tuple(told))
+        told = (line.split("\x1f") for line in lines)
+        return cls(tuple(tuple(parse_operation(op.encode()) for op in batch) for batch in told))
 
 
 def key_of(number: int) -> str:
@@ -52,12 +56,29 @@ def key_of(number: int) -> str:
     return f"batch-{number}"
 
 
-def make(seed: int, steps: int) -> Batches:
-    """Batches of every kind of operation, each with a passage of its own and a renamed source."""
+def make(seed: int, count: int, *, removing: bool = True) -> Batches:
+    """Batches of every kind of operation, each with a passage of its own and a renamed source.
+
+    Without ``removing`` there are none that take a node out of the graph.
+    """
     told: list[tuple[Operation, ...]] = []
-    for number, batch in enumerate(commits(seed, steps), 1):
+    for number, batch in enumerate(_world(seed, count, removing), 1):
         told.append((*_own(number), *batch, *_purge(told, number)))
     return Batches(tuple(told))
+
+
+def _world(seed: int, count: int, removing: bool) -> Iterator[list[Operation]]:
+    """Batches of one to three steps in a make-believe vault."""
+    world = BackedWorld(Random(seed))
+    while count:
+        held = deepcopy(world)
+        batch = [op for _ in range(world.random.randint(1, 3)) for op in world.step()]
+        if batch and (removing or not project(as_rows(batch), held).gone_nodes):
+            count -= 1
+            yield batch
+        else:
+            held.random = world.random
+            world = held
 
 
 def _own(number: int) -> Iterator[Operation]:

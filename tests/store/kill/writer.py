@@ -58,9 +58,7 @@ def main() -> None:
     batches = Batches.load(Path(order["batches"]))
     say("opening")
     trap.armed = order["phase"] == "open"
-    store = open_store(
-        Path(order["folder"]), create=True, graph=order["engine"], fault=trap
-    )
+    store = open_store(Path(order["folder"]), create=True, graph=order["engine"], fault=trap)
     trap.armed = order["phase"] == "write"
     say("open")
     last = min(len(batches.told), order["first"] + order["count"] - 1)
