@@ -18,6 +18,7 @@ from graphmem.serve.heads import (
     Headers,
     Refused,
     Served,
+    check_count,
     check_host,
     check_kind,
     check_origin,
@@ -130,12 +131,15 @@ class Guard:
         headers = _headers(scope)
         port = (scope.get("server") or ("", None))[1]
         served = Served(self._names, port, self._remote)
+        check_count(headers)
         check_host(headers, served)
         check_origin(headers, served)
         check_upgrade(headers)
         path, method = scope["path"], scope["method"]
         if method not in METHODS:
-            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, "no such method", ((b"allow", b"GET, POST"),))
+            raise Refused(
+                HTTPStatus.METHOD_NOT_ALLOWED, "no such method", ((b"allow", b"GET, POST"),)
+            )
         if path == HEALTH_PATH:
             return None
         scope[ROLE] = self._check_token(headers, path)

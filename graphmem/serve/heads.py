@@ -12,6 +12,8 @@ Headers = Mapping[str, Sequence[str]]
 
 # Where HTTP is served when an address names no port.
 HTTP_PORT = 80
+# Headers of one request; browsers send about 20.
+MAX_HEADERS = 100
 # Marks of a browser that a page of another origin made it send the request.
 FOREIGN_SITES = frozenset({"cross-site", "same-site"})
 
@@ -94,6 +96,14 @@ def check_kind(headers: Headers) -> None:
         raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send application/json")
     if any(each.strip().lower() != "identity" for each in headers.get("content-encoding", ())):
         raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body uncompressed")
+
+
+def check_count(headers: Headers) -> None:
+    """Raises Refused for a flood of headers; their size is bounded where they are read."""
+    if sum(map(len, headers.values())) > MAX_HEADERS:
+        raise Refused(
+            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"at most {MAX_HEADERS} headers are read"
+        )
 
 
 def check_upgrade(headers: Headers) -> None:
