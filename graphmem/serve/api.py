@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from fastapi import FastAPI, Header, Request
+from fastapi import Depends, FastAPI, Header, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response, StreamingResponse
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
@@ -22,6 +23,7 @@ from starlette.types import ASGIApp
 import graphmem
 from graphmem.errors import GraphmemError, OwnerError, UsageError, VaultBusyError
 from graphmem.memory import Memory
+from graphmem.model.base import digest
 from graphmem.model.inputs import Progress, ProgressEvent
 from graphmem.model.results import (
     Answer,
@@ -67,6 +69,14 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
+# Replies that may come line by line.
+_LINES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {LINES: {"schema": {"type": "string"}}}, "description": "the result"}
+}
+# Only documents what the door checks before any handler runs.
+_BEARER = HTTPBearer(auto_error=False, description="a token of the vault: graphmem token")
+
+
 def build_api(memory: Memory, lanes: Lanes, **options: Any) -> FastAPI:
     """The application over an open vault; ``options`` go to FastAPI."""
     app = FastAPI(
@@ -76,6 +86,7 @@ def build_api(memory: Memory, lanes: Lanes, **options: Any) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         responses=_REFUSALS,
+        dependencies=[Depends(_BEARER)],
         **options,
     )
     app.add_exception_handler(GraphmemError, _known_error)
@@ -210,7 +221,7 @@ def _add_reads(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
         edges = tuple((a, b, dict(data)) for a, b, data in found.edges(data=True))
         return _reply(wire.GraphReply(nodes=nodes, edges=edges))
 
-    @app.post(f"{API}/export", response_class=StreamingResponse)
+    @app.post(f"{API}/export", response_class=StreamingResponse, responses=_LINES)
     async def export(body: wire.ExportRequest) -> Response:
         """Everything that is stored as sorted JSON lines."""
         lines = await lanes.read(partial(memory.dump, content=body.content))
@@ -226,14 +237,18 @@ def _below_roots(paths: Sequence[str], memory: Memory) -> bool:
     )
 
 
-def _key(given: str | None) -> str | None:
-    if given is not None and not KEY_FORM.fullmatch(given):
+def _key(given: str | None, body: wire.Request) -> str | None:
+    """The key of one write: the caller's for these arguments, so that no other write is taken
+    for done when a key is used again."""
+    if given is None:
+        return None
+    if not KEY_FORM.fullmatch(given):
         raise UsageError(f"{wire.KEY_HEADER} has 1 to 128 printable ASCII characters")
-    return given
+    return digest(type(body).__name__, given, body.model_dump_json())
 
 
 def _add_writes(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
-    @app.post(f"{API}/remember", response_model=RememberResult)
+    @app.post(f"{API}/remember", response_model=RememberResult, responses=_LINES)
     async def remember(request: Request, body: wire.RememberRequest, key: Key = None) -> Response:
         """Stores a text with the facts and causes the caller states."""
 
@@ -249,9 +264,9 @@ def _add_writes(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
                 key=body.key,
             )
 
-        return await _told(request, lanes, call, _key(key))
+        return await _told(request, lanes, call, _key(key, body))
 
-    @app.post(f"{API}/ingest", response_model=IngestReport)
+    @app.post(f"{API}/ingest", response_model=IngestReport, responses=_LINES)
     async def ingest(request: Request, body: wire.IngestRequest, key: Key = None) -> Response:
         """Reads files and folders of the owner's machine."""
 
@@ -270,15 +285,15 @@ def _add_writes(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
         if request.scope.get(CONFINED, True) and not _below_roots(body.paths, memory):
             text = "callers from other machines may only have folders read that are roots already"
             return _reply(wire.packed(UsageError(text)), 403)
-        return await _told(request, lanes, call, _key(key))
+        return await _told(request, lanes, call, _key(key, body))
 
-    @app.post(f"{API}/sync", response_model=IngestReport)
+    @app.post(f"{API}/sync", response_model=IngestReport, responses=_LINES)
     async def sync(request: Request, body: wire.SyncRequest, key: Key = None) -> Response:
         """Reads all roots again."""
         call = lambda progress: memory.sync(progress=progress)  # noqa: E731
-        return await _told(request, lanes, call, _key(key))
+        return await _told(request, lanes, call, _key(key, body))
 
-    @app.post(f"{API}/rebuild", response_model=VaultStatus)
+    @app.post(f"{API}/rebuild", response_model=VaultStatus, responses=_LINES)
     async def rebuild(request: Request, body: wire.RebuildRequest, key: Key = None) -> Response:
         """Makes graph and index anew from the journal; returns the status after it."""
 
@@ -286,7 +301,7 @@ def _add_writes(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
             memory.rebuild(graph=body.graph, index=body.index)
             return memory.status()
 
-        return await _told(request, lanes, call, _key(key))
+        return await _told(request, lanes, call, _key(key, body))
 
 
 async def _told(

@@ -169,7 +169,7 @@ class Guard:
         peer = scope.get("client")
         LOG.warning(
             "refused %s: %s %r: %d %s",
-            "%s:%d" % tuple(peer) if peer else "local socket",
+            f"{peer[0]}:{peer[1]}" if peer else "local socket",
             self._tokens.hidden(scope["method"])[:LOGGED_CHARS],
             self._tokens.hidden(scope["path"])[:LOGGED_CHARS],
             refusal.status,

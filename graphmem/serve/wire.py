@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
 from graphmem import errors
 from graphmem.memory import DEFAULT_DEPTH, DEFAULT_FACTS, DEFAULT_LIMIT
@@ -169,11 +169,16 @@ class ExportRequest(Request):
     content: bool = False
 
 
+def _array(length: int) -> WithJsonSchema:
+    """A plain schema of a fixed length, for readers that know no ``prefixItems``."""
+    return WithJsonSchema({"type": "array", "minItems": length, "maxItems": length})
+
+
 class GraphReply(Model):
     """A graph: nodes as (id, data), edges as (source, target, data)."""
 
-    nodes: tuple[tuple[str, dict[str, Any]], ...]
-    edges: tuple[tuple[str, str, dict[str, Any]], ...]
+    nodes: tuple[Annotated[tuple[str, dict[str, Any]], _array(2)], ...]
+    edges: tuple[Annotated[tuple[str, str, dict[str, Any]], _array(3)], ...]
 
 
 class Hello(Model):
