@@ -191,6 +191,7 @@ def _add_reads(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
             as_of=body.as_of,
             include_history=body.include_history,
             limit=body.limit,
+            cursor=body.cursor,
             scope=body.scope,
         )
         return _reply(await lanes.read(call))

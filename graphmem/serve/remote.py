@@ -174,6 +174,7 @@ class RemoteMemory:
         as_of: datetime | None = None,
         include_history: bool = False,
         limit: int = DEFAULT_FACTS,
+        cursor: str | None = None,
         scope: Scope = EVERYTHING,
     ) -> KgResult:
         """The facts about exactly the named entity."""
@@ -183,6 +184,7 @@ class RemoteMemory:
             as_of=as_of,
             include_history=include_history,
             limit=limit,
+            cursor=cursor,
             scope=scope,
         )
         return self._read("kg", request, KgResult)
