@@ -165,7 +165,7 @@ def _add_reading(server: FastMCP, source: Source) -> None:
         as_of: Annotated[str, Field(description="Moment as 2026-03-01, UTC; empty: now.")] = "",
         include_history: Annotated[bool, Field(description="Also facts of the past.")] = False,
         limit: Annotated[int, Field(ge=1, le=200, description="Most facts.")] = 50,
-        cursor: Annotated[str, Field(description="The cursor of the page before; empty: first.")] = "",
+        cursor: Annotated[str, Field(description="Cursor of the page before.")] = "",
     ) -> KgResult:
         """Facts about exactly the named entity with their evidence; digits must agree."""
         return _reply(

@@ -35,9 +35,7 @@ def _at_most(most: int) -> AfterValidator:
     return AfterValidator(lambda number: min(number, most))
 
 
-Count = Annotated[
-    int, Field(ge=1, json_schema_extra={"maximum": MAX_COUNT}), _at_most(MAX_COUNT)
-]
+Count = Annotated[int, Field(ge=1, json_schema_extra={"maximum": MAX_COUNT}), _at_most(MAX_COUNT)]
 Budget = Annotated[
     int, Field(ge=1, json_schema_extra={"maximum": MAX_TOKENS}), _at_most(MAX_TOKENS)
 ]

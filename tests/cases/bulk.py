@@ -1,7 +1,7 @@
 """A bulk import in a process of its own: ``python -m tests.cases.bulk VAULT NOTES``.
 
-Prints one JSON line per step (notes done, seconds, resident memory in MiB) and at the end the report
-and the vault's sequence number.
+Prints one JSON line per step (notes done, seconds, resident memory in MiB) and at the end the
+report and the vault's sequence number.
 """
 
 from __future__ import annotations

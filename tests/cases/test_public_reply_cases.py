@@ -94,9 +94,7 @@ def ask(request: pytest.FixtureRequest, served: Served) -> Iterator[Ask]:
     loop.run_until_complete(client.__aenter__())
 
     def call(tool: str, **arguments: Any) -> tuple[dict[str, Any] | None, str]:
-        result = loop.run_until_complete(
-            client.call_tool(tool, arguments, raise_on_error=False)
-        )
+        result = loop.run_until_complete(client.call_tool(tool, arguments, raise_on_error=False))
         text = "".join(getattr(each, "text", "") for each in result.content)
         return (None if result.is_error else dict(result.structured_content or {})), text
 

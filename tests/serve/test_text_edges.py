@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -47,7 +46,7 @@ def test_what_cannot_be_stored_is_refused_and_nothing_is(
     memory: graphmem.MemoryLike, arguments: dict[str, Any]
 ) -> None:
     before = memory.status().seq
-    with pytest.raises(InvalidInputError, match="Unicode|unicode|empty"):
+    with pytest.raises(InvalidInputError, match=r"Unicode|unicode|empty"):
         memory.remember(**arguments)
     assert memory.status().seq == before
 
@@ -89,9 +88,7 @@ def test_a_limit_below_one_is_refused_by_name(memory: graphmem.MemoryLike, limit
 
 
 @pytest.mark.parametrize("limit", [10**6, 10**30])
-def test_a_limit_too_large_is_taken_as_the_largest(
-    memory: graphmem.MemoryLike, limit: int
-) -> None:
+def test_a_limit_too_large_is_taken_as_the_largest(memory: graphmem.MemoryLike, limit: int) -> None:
     assert memory.kg_query("Orion", limit=limit).matched_by == "none"
     assert memory.search("Orion?", limit=limit, max_tokens=limit).hits == ()
     assert memory.find_causal_links("Orion", depth=limit).edges == ()
