@@ -195,9 +195,13 @@ class Memory:
         as_of: datetime | None = None,
         include_history: bool = False,
         limit: int = DEFAULT_FACTS,
+        cursor: str | None = None,
         scope: Scope = EVERYTHING,
     ) -> KgResult:
-        """The facts about exactly the named entity (a name or an id) as they stood at ``as_of``."""
+        """The facts about exactly the named entity (a name or an id) as they stood at ``as_of``.
+
+        ``cursor`` of a result gives the page after it.
+        """
         from graphmem.retrieve import kg_query
 
         update = {"as_of": as_of or scope.as_of, "include_history": include_history}
@@ -207,6 +211,7 @@ class Memory:
             scope=scope.model_copy(update=update),
             now=self._clock(),
             limit=limit,
+            cursor=cursor,
         )
 
     def find_causal_links(

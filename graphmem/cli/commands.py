@@ -84,7 +84,7 @@ def sync(vault: Vault = None, as_json: Json = False) -> None:
 
 def ask(
     question: Annotated[str, typer.Argument(help="A question in plain words.")],
-    limit: Annotated[int, typer.Option(min=1, max=100, help="Most hits.")] = DEFAULT_LIMIT,
+    limit: Annotated[int, typer.Option(min=1, help="Most hits.")] = DEFAULT_LIMIT,
     max_tokens: Annotated[
         int | None, typer.Option(min=100, help="Budget of the answer in tokens.")
     ] = None,
@@ -123,6 +123,9 @@ def kg(
     ] = None,
     history: Annotated[bool, typer.Option("--history", help="Also facts of the past.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="Most facts.")] = DEFAULT_FACTS,
+    cursor: Annotated[
+        str | None, typer.Option(help="The cursor of the page before, from --json.")
+    ] = None,
     project: Project = None,
     vault: Vault = None,
     as_json: Json = False,
@@ -137,6 +140,7 @@ def kg(
             as_of=_moment(as_of),
             include_history=history,
             limit=limit,
+            cursor=cursor,
             scope=_scope(project),
         )
     emit(result, as_json=as_json)
@@ -147,7 +151,7 @@ def causes(
     direction: Annotated[
         Direction, typer.Option(help="back: what led to it; forward: what it led to.")
     ] = Direction.BACK,
-    depth: Annotated[int, typer.Option(min=1, max=10, help="Causal hops.")] = DEFAULT_DEPTH,
+    depth: Annotated[int, typer.Option(min=1, help="Causal hops.")] = DEFAULT_DEPTH,
     project: Project = None,
     vault: Vault = None,
     as_json: Json = False,

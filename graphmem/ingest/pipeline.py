@@ -25,7 +25,7 @@ from graphmem.ingest.roots import Job, declare, project_of, scan
 from graphmem.ingest.same_event import same_event_operations
 from graphmem.model.extraction import Extractor
 from graphmem.model.ids import source_id
-from graphmem.model.inputs import Progress, ProgressEvent
+from graphmem.model.inputs import Progress, ProgressEvent, check_text
 from graphmem.model.items import Root, Source
 from graphmem.model.operations import Operation
 from graphmem.model.results import IngestReport, Problem
@@ -104,6 +104,8 @@ class Ingestor:
         What cannot be read is a problem in the report. Raises InvalidInputError for a project
         name that cannot be one.
         """
+        check_text("the project", [project])
+        check_text("the pattern", [pattern])
         run = self._begin()
         known = self._store.view().roots()
         operations, scans, missing = declare(

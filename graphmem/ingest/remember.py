@@ -42,7 +42,7 @@ from graphmem.model.extraction import (
     Term,
     TripleCandidate,
 )
-from graphmem.model.inputs import CauseInput, FactInput
+from graphmem.model.inputs import CauseInput, FactInput, check_text
 from graphmem.model.items import PassageBundle, Source
 from graphmem.model.operations import PutSource
 from graphmem.model.results import RememberResult, StoredItem
@@ -89,6 +89,7 @@ def remember(
     InvalidInputError for an empty or too long text and for facts that are not readable.
     """
     stated = [fact if isinstance(fact, FactInput) else FactInput.parse(fact) for fact in facts]
+    _check_unicode(text, stated, because, causes, project, key)
     _check(text, len(stated) + len(because) + len(causes), project)
     call = _Call(text.replace("\r\n", "\n"), stated, because, causes, project, origin, key)
     for attempt in range(1, MAX_ATTEMPTS + 1):
@@ -128,6 +129,22 @@ class _Call:
         phrases = [*map(str.strip, self.because), *(each for pair in sound for each in pair)]
         wanted = [each for each in phrases if 0 < len(each) <= MAX_PASSAGE_CHARS]
         return [each for each in wanted if all(_place(each, text) is None for text in passages)]
+
+
+def _check_unicode(
+    text: str,
+    facts: Sequence[FactInput],
+    because: Sequence[str],
+    causes: Sequence[CauseInput],
+    project: str,
+    key: str | None,
+) -> None:
+    check_text("the text", [text])
+    check_text("a fact", [part for f in facts for part in (f.subject, f.predicate, f.object)])
+    check_text("because", because)
+    check_text("a cause", [part for each in causes for part in (each.cause, each.effect)])
+    check_text("the project", [project])
+    check_text("the key", [key])
 
 
 def _check(text: str, items: int, project: str) -> None:

@@ -62,6 +62,9 @@ def declare(
         if not path.exists():
             problems.append(Problem(path=str(given), reason="is not there"))
             continue
+        if in_vault(path):
+            problems.append(Problem(path=str(given), reason="is a vault of graphmem, not notes"))
+            continue
         root = _root_for(path, list(roots.values()), project, pattern, origin)
         old = roots.get(root.id)
         if root != old:
@@ -69,6 +72,11 @@ def declare(
             roots[root.id] = root
         scans.append((path, root))
     return operations, scans, problems
+
+
+def in_vault(path: Path) -> bool:
+    """Whether the path is or lies in a vault's folder: it holds what was read, and secrets."""
+    return any((folder / "vault.json").is_file() for folder in (path, *path.parents))
 
 
 def _root_for(

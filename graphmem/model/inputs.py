@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -57,3 +57,25 @@ class ProgressEvent:
 
 
 Progress = Callable[[ProgressEvent], None]
+
+
+def check_text(field: str, texts: Iterable[str | None]) -> None:
+    """Raises InvalidInputError that names the field when a text is no valid Unicode.
+
+    A lone surrogate is half a character, made by cutting a text in the middle of one or by decoding
+    it wrongly; it can be neither encoded nor stored.
+    """
+    for text in texts:
+        if text is not None and without_surrogates(text) != text:
+            raise InvalidInputError(
+                f"{field} is no valid Unicode: it holds half a character (a lone surrogate)"
+            )
+
+
+def without_surrogates(text: str) -> str:
+    """The text with lone surrogates replaced, so that it can be encoded.
+
+    >>> without_surrogates("why \\ud800")
+    'why ?'
+    """
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -237,7 +237,10 @@ class EntityView(Model):
 
 
 class KgResult(Result):
-    """Facts about exactly the named entities; ``matched_by`` says which way the name was found."""
+    """Facts about exactly the named entities; ``matched_by`` says which way the name was found.
+
+    ``cursor`` gives the next page of the same query; empty on the last one.
+    """
 
     query: str
     matched_by: str
@@ -245,6 +248,7 @@ class KgResult(Result):
     as_of: UtcDatetime | None = None
     entities: tuple[EntityView, ...] = ()
     truncated: bool = False
+    cursor: str = ""
     suggestions: tuple[str, ...] = ()
 
 

@@ -119,6 +119,8 @@ def _(result: r.KgResult) -> str:
             lines += [f"   {line}" for line in _fact_lines(fact)]
         if entity.total_facts > len(entity.facts):
             lines.append(f"   … {entity.total_facts - len(entity.facts)} more facts")
+    if result.cursor:
+        lines.append(f"(the next page: cursor {result.cursor})")
     return "\n".join(lines)
 
 

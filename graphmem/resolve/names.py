@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 # A name is at most this many characters; longer "names" are sentences.
 MAX_NAME_CHARS = 200
@@ -57,6 +58,8 @@ _PRONOUNS = frozenset(
         " some any many few such same another it's that's i'm we're"
     ).split()
 )
+# Keys kept: a note says the same names again and again, and a key takes 50 regex passes.
+KEY_CACHE_NAMES = 20_000
 # Pronouns that are names when written in capitals: a department, a country, an organisation.
 _CAPITAL_NAMES = frozenset({"IT", "US", "WHO", "ME", "ALL", "ONE"})
 _TEMPLATE = re.compile(r"\$?[<{]+[\w\s./-]*[>}]+|%[\w\s]+%|%[sd]|_+|x{3,}")
@@ -124,6 +127,7 @@ def _undecorated(text: str) -> str:
     return " ".join(text.split())
 
 
+@lru_cache(maxsize=KEY_CACHE_NAMES)
 def name_key(name: str) -> str:
     """The key under which equal names meet; "" when nothing but decoration is left.
 

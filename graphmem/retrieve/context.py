@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmem.model.inputs import without_surrogates
 from graphmem.model.items import Passage, Statement
 from graphmem.model.scope import Scope
 from graphmem.retrieve.intent import IntentGuess
@@ -174,12 +175,8 @@ def is_whole(scope: Scope) -> bool:
 
 
 def printable(text: str) -> str:
-    """The text with lone surrogates replaced, so that every reply can be encoded.
-
-    >>> printable("why \\ud800")
-    'why ?'
-    """
-    return text.encode("utf-8", "replace").decode("utf-8")
+    """The text with lone surrogates replaced, so that every reply can be encoded."""
+    return without_surrogates(text)
 
 
 def content_keys(text: str) -> tuple[str, ...]:

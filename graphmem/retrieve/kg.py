@@ -64,8 +64,14 @@ def kg_query(
         as_of=scope.as_of,
         entities=entities,
         truncated=truncated,
+        cursor=last_shown(entities) if truncated else "",
         suggestions=suggestions,
     )
+
+
+def last_shown(entities: Sequence[EntityView]) -> str:
+    """The id of the last fact of a page; empty when it shows none."""
+    return next((each.facts[-1].id for each in reversed(entities) if each.facts), "")
 
 
 def find_entities(view: View, name_or_id: str, scope: Scope) -> tuple[str, ...]:

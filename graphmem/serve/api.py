@@ -7,18 +7,23 @@ import dataclasses
 import json
 import logging
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from fastapi import FastAPI, Header, Request
+from fastapi import Depends, FastAPI, Header, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response, StreamingResponse
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+from starlette.routing import Route
+from starlette.types import ASGIApp
 
 import graphmem
 from graphmem.errors import GraphmemError, OwnerError, UsageError, VaultBusyError
 from graphmem.memory import Memory
+from graphmem.model.base import digest
 from graphmem.model.inputs import Progress, ProgressEvent
 from graphmem.model.results import (
     Answer,
@@ -29,7 +34,9 @@ from graphmem.model.results import (
     RememberResult,
     VaultStatus,
 )
+from graphmem.retrieve.context import printable
 from graphmem.serve import wire
+from graphmem.serve.guard import CONFINED, MCP_PATH
 from graphmem.serve.lanes import Lanes
 from graphmem.serve.wire import API, KEY_FORM, LINES, Hello, WireFact
 
@@ -47,16 +54,27 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
         400: "wrong arguments",
         401: "no valid token",
         403: "not for this token, Host or Origin",
-        404: "no vault",
+        404: "no such address or no vault",
+        405: "no such method here",
+        408: "the body came too slowly",
         409: "what is stored is not what was expected",
         413: "the body is too large",
         415: "not application/json",
         422: "arguments of another form",
         423: "the vault is held by another process",
         429: "too many writes are waiting",
+        500: "the owner process failed",
         503: "the vault cannot serve this now",
     }.items()
 }
+
+
+# Replies that may come line by line.
+_LINES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {LINES: {"schema": {"type": "string"}}}, "description": "the result"}
+}
+# Only documents what the door checks before any handler runs.
+_BEARER = HTTPBearer(auto_error=False, description="a token of the vault: graphmem token")
 
 
 def build_api(memory: Memory, lanes: Lanes, **options: Any) -> FastAPI:
@@ -68,15 +86,22 @@ def build_api(memory: Memory, lanes: Lanes, **options: Any) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         responses=_REFUSALS,
+        dependencies=[Depends(_BEARER)],
         **options,
     )
     app.add_exception_handler(GraphmemError, _known_error)
     app.add_exception_handler(RequestValidationError, _wrong_form)
+    app.add_exception_handler(HTTPException, _no_such_thing)
     app.add_exception_handler(Exception, _unknown_error)
     _add_service(app, memory, lanes)
     _add_reads(app, memory, lanes)
     _add_writes(app, memory, lanes)
     return app
+
+
+def add_mcp(app: FastAPI, mcp: ASGIApp) -> None:
+    """Serves MCP beside the interface; all other addresses stay with the interface."""
+    app.router.routes.append(Route(MCP_PATH, endpoint=mcp, include_in_schema=False))
 
 
 async def _known_error(_: Request, error: Exception) -> Response:
@@ -96,7 +121,19 @@ async def _wrong_form(_: Request, error: Exception) -> Response:
         f"{'.'.join(str(part) for part in each['loc'][1:]) or 'the body'}: {each['msg']}"
         for each in error.errors()
     ]
-    return _reply(wire.packed(UsageError("; ".join(told[:10]))), 422)
+    return _reply(wire.packed(UsageError(printable("; ".join(told[:10])))), 422)
+
+
+async def _no_such_thing(request: Request, error: Exception) -> Response:
+    """An address, a method or a body that cannot be taken; the wrong text is not repeated."""
+    assert isinstance(error, HTTPException)
+    allowed = (error.headers or {}).get("Allow", "")
+    said = {
+        400: "the body is no JSON",
+        404: "there is no such address; /api/openapi.json lists them",
+        405: f"this address takes {allowed or 'another method'}",
+    }.get(error.status_code, "the request cannot be taken")
+    return _reply(wire.packed(UsageError(said)), error.status_code, dict(error.headers or {}))
 
 
 async def _unknown_error(request: Request, error: Exception) -> Response:
@@ -154,6 +191,7 @@ def _add_reads(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
             as_of=body.as_of,
             include_history=body.include_history,
             limit=body.limit,
+            cursor=body.cursor,
             scope=body.scope,
         )
         return _reply(await lanes.read(call))
@@ -184,21 +222,34 @@ def _add_reads(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
         edges = tuple((a, b, dict(data)) for a, b, data in found.edges(data=True))
         return _reply(wire.GraphReply(nodes=nodes, edges=edges))
 
-    @app.post(f"{API}/export", response_class=StreamingResponse)
+    @app.post(f"{API}/export", response_class=StreamingResponse, responses=_LINES)
     async def export(body: wire.ExportRequest) -> Response:
         """Everything that is stored as sorted JSON lines."""
         lines = await lanes.read(partial(memory.dump, content=body.content))
         return StreamingResponse((f"{line}\n".encode() for line in lines), media_type=LINES)
 
 
-def _key(given: str | None) -> str | None:
-    if given is not None and not KEY_FORM.fullmatch(given):
+def _below_roots(paths: Sequence[str], memory: Memory) -> bool:
+    """Whether every path, with links followed, lies in a folder that is read already."""
+    roots = [os.path.realpath(root) for root in memory.status().roots]
+    return all(
+        any(os.path.commonpath([root, os.path.realpath(path)]) == root for root in roots)
+        for path in paths
+    )
+
+
+def _key(given: str | None, body: wire.Request) -> str | None:
+    """The key of one write: the caller's for these arguments, so that no other write is taken
+    for done when a key is used again."""
+    if given is None:
+        return None
+    if not KEY_FORM.fullmatch(given):
         raise UsageError(f"{wire.KEY_HEADER} has 1 to 128 printable ASCII characters")
-    return given
+    return digest(type(body).__name__, given, body.model_dump_json())
 
 
 def _add_writes(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
-    @app.post(f"{API}/remember", response_model=RememberResult)
+    @app.post(f"{API}/remember", response_model=RememberResult, responses=_LINES)
     async def remember(request: Request, body: wire.RememberRequest, key: Key = None) -> Response:
         """Stores a text with the facts and causes the caller states."""
 
@@ -214,9 +265,9 @@ def _add_writes(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
                 key=body.key,
             )
 
-        return await _told(request, lanes, call, _key(key))
+        return await _told(request, lanes, call, _key(key, body))
 
-    @app.post(f"{API}/ingest", response_model=IngestReport)
+    @app.post(f"{API}/ingest", response_model=IngestReport, responses=_LINES)
     async def ingest(request: Request, body: wire.IngestRequest, key: Key = None) -> Response:
         """Reads files and folders of the owner's machine."""
 
@@ -232,15 +283,18 @@ def _add_writes(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
         relative = [path for path in body.paths if not os.path.isabs(path) or "\0" in path]
         if relative:
             raise UsageError(f"paths are absolute; {relative[0]!r} is not")
-        return await _told(request, lanes, call, _key(key))
+        if request.scope.get(CONFINED, True) and not _below_roots(body.paths, memory):
+            text = "callers from other machines may only have folders read that are roots already"
+            return _reply(wire.packed(UsageError(text)), 403)
+        return await _told(request, lanes, call, _key(key, body))
 
-    @app.post(f"{API}/sync", response_model=IngestReport)
+    @app.post(f"{API}/sync", response_model=IngestReport, responses=_LINES)
     async def sync(request: Request, body: wire.SyncRequest, key: Key = None) -> Response:
         """Reads all roots again."""
         call = lambda progress: memory.sync(progress=progress)  # noqa: E731
-        return await _told(request, lanes, call, _key(key))
+        return await _told(request, lanes, call, _key(key, body))
 
-    @app.post(f"{API}/rebuild", response_model=VaultStatus)
+    @app.post(f"{API}/rebuild", response_model=VaultStatus, responses=_LINES)
     async def rebuild(request: Request, body: wire.RebuildRequest, key: Key = None) -> Response:
         """Makes graph and index anew from the journal; returns the status after it."""
 
@@ -248,7 +302,7 @@ def _add_writes(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
             memory.rebuild(graph=body.graph, index=body.index)
             return memory.status()
 
-        return await _told(request, lanes, call, _key(key))
+        return await _told(request, lanes, call, _key(key, body))
 
 
 async def _told(

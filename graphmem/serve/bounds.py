@@ -52,12 +52,22 @@ def _shorter(result: Result) -> Result | None:
 
 
 def _shorter_kg(result: KgResult) -> KgResult | None:
-    longest = max(result.entities, key=lambda e: len(e.facts), default=None)
-    if longest is None or not longest.facts:
+    """Drops facts from the end, so that the cursor of the last one kept gives the rest."""
+    last = next((each for each in reversed(result.entities) if each.facts), None)
+    if last is None or sum(len(each.facts) for each in result.entities) < 2:
+        return _without_aliases(result)
+    cut = last.model_copy(update={"facts": last.facts[: _half(last.facts)]})
+    entities = tuple(cut if each is last else each for each in result.entities)
+    kept = next((each.facts[-1].id for each in reversed(entities) if each.facts), "")
+    return result.model_copy(update={"entities": entities, "truncated": True, "cursor": kept})
+
+
+def _without_aliases(result: KgResult) -> KgResult | None:
+    """The reply without the spellings of its entities; one name may have thousands."""
+    if not any(each.aliases for each in result.entities):
         return None
-    cut = longest.model_copy(update={"facts": longest.facts[: _half(longest.facts)]})
-    entities = tuple(cut if e is longest else e for e in result.entities)
-    return result.model_copy(update={"entities": entities, "truncated": True})
+    bare = tuple(each.model_copy(update={"aliases": ()}) for each in result.entities)
+    return result.model_copy(update={"entities": bare, "truncated": True})
 
 
 def _shorter_get(result: GetResult) -> GetResult | None:

@@ -82,6 +82,7 @@ class MemoryLike(Protocol):
         as_of: datetime | None = None,
         include_history: bool = False,
         limit: int = DEFAULT_FACTS,
+        cursor: str | None = None,
         scope: Scope = EVERYTHING,
     ) -> KgResult: ...
 

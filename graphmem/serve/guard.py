@@ -6,23 +6,28 @@ A web page in the user's browser can send requests to loopback (DNS rebinding, f
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import logging
-import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
-from urllib.parse import urlsplit
 
+from graphmem.serve.bodies import Left, Message, Receive, again, read_body
+from graphmem.serve.heads import (
+    Headers,
+    Refused,
+    Served,
+    check_count,
+    check_host,
+    check_kind,
+    check_origin,
+    check_upgrade,
+)
 from graphmem.serve.tokens import Role, Tokens
-from graphmem.serve.wire import API, MAX_BODY_BYTES, ErrorBody, ErrorReply
+from graphmem.serve.wire import API, ErrorBody, ErrorReply
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
+Scope = Message
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -43,10 +48,18 @@ READ_PATHS = frozenset(
 MCP_PATH = "/mcp"
 # Reachable without a token; says nothing but that someone is there.
 HEALTH_PATH = "/health"
-# The scope's key under which handlers find the role.
+# The scope's keys under which handlers find the role, and whether the caller may be on another
+# machine and so has only folders read that are roots already.
 ROLE = "graphmem.role"
-
-_HOST = re.compile(r"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[a-z0-9._-]+))(?::\d{1,5})?", re.I)
+CONFINED = "graphmem.confined"
+# Methods that carry a body.
+WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+# Methods that are answered at all.
+METHODS = WITH_BODY | {"GET", "HEAD", "DELETE", "OPTIONS"}
+# How much of a path is logged, in characters.
+LOGGED_CHARS = 100
+# On every reply: what is stored is private and no page.
+PRIVATE = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
 @dataclass(slots=True)
@@ -74,20 +87,6 @@ class Activity:
         return 0.0 if self.running else self.clock() - self.last
 
 
-@dataclass(frozen=True, slots=True)
-class Refused(Exception):
-    """A request that goes no further."""
-
-    status: HTTPStatus
-    reason: str
-
-
-def host_name(value: str) -> str | None:
-    """The name in a ``Host`` header without its port, None when it is not well formed."""
-    found = _HOST.fullmatch(value)
-    return None if found is None else (found["six"] or found["name"]).lower()
-
-
 class Guard:
     """An ASGI application around another one."""
 
@@ -100,8 +99,7 @@ class Guard:
         remote: bool = False,
         names: frozenset[str] = LOOPBACK,
     ) -> None:
-        """``remote`` also lets in any address in digits, as none can be rebound; never a name
-        that is not in ``names``."""
+        """``remote``: others than this machine may call; see ``Served``."""
         self._app, self._tokens, self._activity = app, tokens, activity
         self._remote, self._names = remote, names
 
@@ -111,22 +109,19 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
+        try:
+            body = await self._admit(scope, receive)
+        except Left:
+            return
+        except Refused as refusal:
+            self._log(scope, refusal)
+            await _answer(send, refusal)
+            return
         counted = scope["path"] != HEALTH_PATH
         if counted:
             self._activity.begin()
         try:
-            body = await self._admit(scope, receive)
-        except Refused as refusal:
-            LOG.warning(
-                "refused %s %r: %d %s",
-                scope["method"],
-                scope["path"][:100],
-                refusal.status,
-                refusal.reason,
-            )
-            await _answer(send, refusal)
-        else:
-            await self._app(scope, _again(body, receive), send)
+            await self._app(scope, again(body, receive), _private(send))
         finally:
             if counted:
                 self._activity.end()
@@ -134,59 +129,52 @@ class Guard:
     async def _admit(self, scope: Scope, receive: Receive) -> bytes | None:
         """The body of a request that may go on (None when it has none); raises Refused."""
         headers = _headers(scope)
-        self._check_host(headers)
-        self._check_origin(headers)
+        port = (scope.get("server") or ("", None))[1]
+        served = Served(self._names, port, self._remote)
+        check_count(headers)
+        check_host(headers, served)
+        check_origin(headers, served)
+        check_upgrade(headers)
         path, method = scope["path"], scope["method"]
+        if method not in METHODS:
+            raise Refused(
+                HTTPStatus.METHOD_NOT_ALLOWED, "no such method", ((b"allow", b"GET, POST"),)
+            )
         if path == HEALTH_PATH:
             return None
         scope[ROLE] = self._check_token(headers, path)
-        if method not in ("POST", "PUT", "PATCH"):
+        scope[CONFINED] = self._remote and port is not None
+        if method not in WITH_BODY:
             return None
-        kind = ",".join(headers.get("content-type", [])).split(";")[0].strip().lower()
-        if kind != "application/json":
-            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send application/json")
-        return await _body(headers, receive)
+        check_kind(headers)
+        return await read_body(headers, receive)
 
-    def _check_host(self, headers: dict[str, list[str]]) -> None:
-        given = headers.get("host", [])
-        name = host_name(given[0]) if len(given) == 1 else None
-        if name is None or not self._known(name):
-            raise Refused(HTTPStatus.FORBIDDEN, "this Host is not served here")
-
-    def _check_origin(self, headers: dict[str, list[str]]) -> None:
-        for origin in headers.get("origin", []):
-            try:
-                parts = urlsplit(origin)
-                known = parts.scheme in ("http", "https") and self._known(parts.hostname or "")
-            except ValueError:
-                known = False
-            if not known or origin.split("://")[-1].lower() != headers["host"][0].lower():
-                raise Refused(HTTPStatus.FORBIDDEN, "this Origin may not call")
-
-    def _known(self, name: str) -> bool:
-        if name in self._names:
-            return True
-        if not self._remote:
-            return False
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
-
-    def _check_token(self, headers: dict[str, list[str]], path: str) -> Role:
-        given = headers.get("authorization", [])
+    def _check_token(self, headers: Headers, path: str) -> Role:
+        given = headers.get("authorization", ())
         scheme, _, token = (given[0] if len(given) == 1 else "").partition(" ")
         role = self._tokens.role_of(token.strip()) if scheme.lower() == "bearer" else None
         if role is None:
             raise Refused(
                 HTTPStatus.UNAUTHORIZED,
                 "send the vault's token as Authorization: Bearer; graphmem token prints it",
+                ((b"www-authenticate", b"Bearer"),),
             )
         reads = path in READ_PATHS or path.rstrip("/") == MCP_PATH
         if role is Role.READ and not reads:
             raise Refused(HTTPStatus.FORBIDDEN, "this token may only read")
         return role
+
+    def _log(self, scope: Scope, refusal: Refused) -> None:
+        """One line without headers and query; a token in a path is hidden before it is cut."""
+        peer = scope.get("client")
+        LOG.warning(
+            "refused %s: %s %r: %d %s",
+            f"{peer[0]}:{peer[1]}" if peer else "local socket",
+            self._tokens.hidden(scope["method"])[:LOGGED_CHARS],
+            self._tokens.hidden(scope["path"])[:LOGGED_CHARS],
+            refusal.status,
+            refusal.reason,
+        )
 
 
 def _headers(scope: Scope) -> dict[str, list[str]]:
@@ -196,39 +184,15 @@ def _headers(scope: Scope) -> dict[str, list[str]]:
     return found
 
 
-async def _body(headers: dict[str, list[str]], receive: Receive) -> bytes:
-    """The whole body; raises Refused once it is known to be too large."""
-    too_large = Refused(
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {MAX_BODY_BYTES} bytes"
-    )
-    declared = headers.get("content-length", ["0"])[0]
-    if declared.isdecimal() and int(declared) > MAX_BODY_BYTES:
-        raise too_large
-    parts, size, more = [], 0, True
-    while more:
-        message = await receive()
-        if message["type"] != "http.request":
-            break
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > MAX_BODY_BYTES:
-            raise too_large
-        more = message.get("more_body", False)
-    return b"".join(parts)
+def _private(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own = {name for name, _ in PRIVATE}
+            kept = [pair for pair in message.get("headers", ()) if pair[0].lower() not in own]
+            message = {**message, "headers": [*kept, *PRIVATE]}
+        await send(message)
 
-
-def _again(body: bytes | None, receive: Receive) -> Receive:
-    """A ``receive`` that first gives the body that was already read."""
-    if body is None:
-        return receive
-    waiting = [body]
-
-    async def first_the_body() -> Message:
-        if waiting:
-            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
-        return await receive()
-
-    return first_the_body
+    return sending
 
 
 async def _answer(send: Send, refusal: Refused) -> None:
@@ -239,8 +203,8 @@ async def _answer(send: Send, refusal: Refused) -> None:
         (b"content-type", b"application/json"),
         (b"content-length", str(len(data)).encode()),
         (b"connection", b"close"),
+        *PRIVATE,
+        *refusal.headers,
     ]
-    if refusal.status == HTTPStatus.UNAUTHORIZED:
-        headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": int(refusal.status), "headers": headers})
     await send({"type": "http.response.body", "body": data})

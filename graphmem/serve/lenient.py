@@ -43,7 +43,22 @@ def _shaped(value: Any, schema: Mapping[str, Any], shared: Mapping[str, Any]) ->
         return [_shaped(each, schema.get("items", {}), shared) for each in _listed(value)]
     if kind == "object":
         return _parsed(value, dict)
+    if kind == "integer":
+        return _clamped(value, schema.get("maximum"))
+    if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
     return value
+
+
+def _clamped(value: Any, most: Any) -> Any:
+    """A number, also as text, at most the largest one that is allowed (BR-37)."""
+    if isinstance(value, str):
+        try:
+            value = int(value.strip())
+        except ValueError:
+            return value
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return min(value, most) if whole and most is not None else value
 
 
 def _listed(value: Any) -> list[Any]:

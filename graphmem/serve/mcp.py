@@ -165,11 +165,16 @@ def _add_reading(server: FastMCP, source: Source) -> None:
         as_of: Annotated[str, Field(description="Moment as 2026-03-01, UTC; empty: now.")] = "",
         include_history: Annotated[bool, Field(description="Also facts of the past.")] = False,
         limit: Annotated[int, Field(ge=1, le=200, description="Most facts.")] = 50,
+        cursor: Annotated[str, Field(description="Cursor of the page before.")] = "",
     ) -> KgResult:
         """Facts about exactly the named entity with their evidence; digits must agree."""
         return _reply(
             lambda: source().kg_query(
-                name, as_of=_moment(as_of), include_history=include_history, limit=limit
+                name,
+                as_of=_moment(as_of),
+                include_history=include_history,
+                limit=limit,
+                cursor=cursor.strip() or None,
             )
         )
 

@@ -26,11 +26,12 @@ from graphmem.errors import GraphmemError, UsageError, VaultLockedError
 from graphmem.memory import Memory
 from graphmem.model.inputs import CauseInput, FactInput
 from graphmem.model.results import RememberResult
-from graphmem.serve.api import build_api
+from graphmem.serve.api import add_mcp, build_api
 from graphmem.serve.channel import has_unix_sockets
 from graphmem.serve.guard import LOOPBACK, MCP_PATH, Activity, Guard
 from graphmem.serve.lanes import Lanes
 from graphmem.serve.mcp import build
+from graphmem.serve.patience import KEEP_ALIVE_S, MAX_HEAD_BYTES, PatientProtocol
 from graphmem.serve.runtime import OWNER_ROLE, read_holder, socket_path
 from graphmem.serve.start import EXIT_HELD, LOCK_PATIENCE_S, START_TIMEOUT_S, find_owner
 from graphmem.serve.tokens import load_tokens
@@ -189,7 +190,7 @@ async def _serve(memory: OwnedMemory, options: Options) -> None:
     lanes = Lanes(queue)
     mcp = build(lambda: memory).http_app(path=MCP_PATH, host_origin_protection=False)
     api = build_api(memory, lanes, lifespan=mcp.lifespan)
-    api.mount("/", mcp)
+    add_mcp(api, mcp)
     names = LOOPBACK | {options.host.lower()}
     tokens = load_tokens(options.vault)
     guard = Guard(api, tokens, activity, remote=options.allow_remote, names=names)
@@ -227,6 +228,10 @@ class _Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=PatientProtocol,
+                h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+                timeout_keep_alive=KEEP_ALIVE_S,
+                proxy_headers=False,  # or any caller could say who it is
                 log_config=None,
                 access_log=False,
                 server_header=False,

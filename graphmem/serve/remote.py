@@ -16,7 +16,13 @@ from pydantic import ValidationError
 from graphmem.errors import InvalidInputError, OwnerError, UsageError, VaultError
 from graphmem.memory import DEFAULT_DEPTH, DEFAULT_FACTS, DEFAULT_LIMIT
 from graphmem.model.base import Model
-from graphmem.model.inputs import CauseInput, FactInput, Progress, ProgressEvent
+from graphmem.model.inputs import (
+    CauseInput,
+    FactInput,
+    Progress,
+    ProgressEvent,
+    without_surrogates,
+)
 from graphmem.model.results import (
     Answer,
     CausalResult,
@@ -153,7 +159,7 @@ class RemoteMemory:
         """Answers a question with quoted statements and the path to each."""
         request = _made(
             wire.SearchRequest,
-            question=question,
+            question=without_surrogates(question),
             limit=limit,
             max_tokens=max_tokens or self._settings.max_tokens,
             recipe=recipe,
@@ -168,15 +174,17 @@ class RemoteMemory:
         as_of: datetime | None = None,
         include_history: bool = False,
         limit: int = DEFAULT_FACTS,
+        cursor: str | None = None,
         scope: Scope = EVERYTHING,
     ) -> KgResult:
         """The facts about exactly the named entity."""
         request = _made(
             wire.KgRequest,
-            name=name,
+            name=without_surrogates(name),
             as_of=as_of,
             include_history=include_history,
             limit=limit,
+            cursor=cursor,
             scope=scope,
         )
         return self._read("kg", request, KgResult)
@@ -195,7 +203,7 @@ class RemoteMemory:
             raise UsageError(f"direction {direction!r} is not one of {words}")
         request = _made(
             wire.CausesRequest,
-            start=start,
+            start=without_surrogates(start),
             direction=Direction(direction),
             depth=depth,
             scope=scope,
@@ -204,7 +212,7 @@ class RemoteMemory:
 
     def get(self, ids: str | Sequence[str], *, scope: Scope = EVERYTHING) -> GetResult:
         """Opens ids of any kind."""
-        chosen = (ids,) if isinstance(ids, str) else tuple(ids)
+        chosen = [without_surrogates(each) for each in ([ids] if isinstance(ids, str) else ids)]
         return self._read("get", _made(wire.GetRequest, ids=chosen, scope=scope), GetResult)
 
     def to_networkx(

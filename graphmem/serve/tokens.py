@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import logging
 import os
 import secrets
 import tempfile
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from graphmem.errors import VaultError, VaultNotFoundError
 
+LOG = logging.getLogger("graphmem.owner")
 TOKEN_FILE = "tokens.json"
 # Random bytes of a token: nobody guesses 256 bits.
 TOKEN_BYTES = 32
@@ -41,6 +43,12 @@ class Tokens:
             return Role.WRITE
         return Role.READ if reads else None
 
+    def hidden(self, text: str) -> str:
+        """The text with every token in it replaced, for logs."""
+        for token in (self.read, self.write):
+            text = text.replace(token, "[token]")
+        return text
+
 
 def load_tokens(vault: Path) -> Tokens:
     """The vault's tokens, made on first use in a file that only its owner can read.
@@ -51,8 +59,9 @@ def load_tokens(vault: Path) -> Tokens:
     if not file.exists():
         _create(vault, file)
     try:
-        if file.stat().st_mode & 0o077 and os.name == "posix":
+        if os.name == "posix" and file.stat().st_mode & 0o077:
             file.chmod(0o600)
+            LOG.warning("others could read %s; delete it to have new tokens made", file)
         told = json.loads(file.read_text(encoding="utf-8"))
         tokens = Tokens(read=str(told["read"]), write=str(told["write"]))
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from graphmem import errors
 from graphmem.memory import DEFAULT_DEPTH, DEFAULT_FACTS, DEFAULT_LIMIT
@@ -26,7 +26,20 @@ LINES = "application/x-ndjson"
 KEY_HEADER = "Idempotency-Key"
 KEY_FORM = re.compile(r"[\x21-\x7e]{1,128}")
 
-Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
+# Largest budget of a reply a caller may name, in tokens.
+MAX_TOKENS = 1_000_000
+
+
+def _at_most(most: int) -> AfterValidator:
+    """Takes a number beyond the bound as the bound: more is not there anyway (BR-37)."""
+    return AfterValidator(lambda number: min(number, most))
+
+
+Count = Annotated[int, Field(ge=1, json_schema_extra={"maximum": MAX_COUNT}), _at_most(MAX_COUNT)]
+Budget = Annotated[
+    int, Field(ge=1, json_schema_extra={"maximum": MAX_TOKENS}), _at_most(MAX_TOKENS)
+]
+Hops = Annotated[int, Field(ge=0, json_schema_extra={"maximum": MAX_COUNT}), _at_most(MAX_COUNT)]
 
 
 class Request(Model):
@@ -117,7 +130,7 @@ class SearchRequest(Request):
 
     question: str
     limit: Count = DEFAULT_LIMIT
-    max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    max_tokens: Budget | None = None
     recipe: str = "default"
     scope: Scope = EVERYTHING
 
@@ -129,6 +142,7 @@ class KgRequest(Request):
     as_of: UtcDatetime | None = None
     include_history: bool = False
     limit: Count = DEFAULT_FACTS
+    cursor: str | None = None
     scope: Scope = EVERYTHING
 
 
@@ -152,7 +166,7 @@ class GraphRequest(Request):
     """See ``Memory.to_networkx``."""
 
     around: str | None = None
-    depth: int = Field(default=2, ge=0, le=MAX_COUNT)
+    depth: Hops = 2
     scope: Scope = EVERYTHING
 
 
@@ -169,11 +183,16 @@ class ExportRequest(Request):
     content: bool = False
 
 
+def _array(length: int) -> WithJsonSchema:
+    """A plain schema of a fixed length, for readers that know no ``prefixItems``."""
+    return WithJsonSchema({"type": "array", "minItems": length, "maxItems": length})
+
+
 class GraphReply(Model):
     """A graph: nodes as (id, data), edges as (source, target, data)."""
 
-    nodes: tuple[tuple[str, dict[str, Any]], ...]
-    edges: tuple[tuple[str, str, dict[str, Any]], ...]
+    nodes: tuple[Annotated[tuple[str, dict[str, Any]], _array(2)], ...]
+    edges: tuple[Annotated[tuple[str, str, dict[str, Any]], _array(3)], ...]
 
 
 class Hello(Model):

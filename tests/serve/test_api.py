@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from graphmem.model.results import RememberResult
+from graphmem.model.results import IngestReport, RememberResult
 from graphmem.serve.wire import LINES
 from tests.serve.conftest import Door
 
@@ -31,6 +31,14 @@ def test_the_same_idempotency_key_gives_the_first_outcome(door: Door) -> None:
     assert RememberResult.model_validate_json(again[1]).items[0].outcome == "stored"
     other = door.ask("/api/v1/remember", note(1), Idempotency_Key="twice")
     assert RememberResult.model_validate_json(other[1]).items[0].outcome == "merged"
+
+
+def test_a_key_that_is_used_again_for_other_arguments_hides_no_write(door: Door) -> None:
+    for number in (10, 11):
+        _, text = door.ask("/api/v1/remember", note(number), Idempotency_Key="again")
+        assert RememberResult.model_validate_json(text).items[0].outcome == "stored"
+    _, text = door.ask("/api/v1/sync", b"{}", Idempotency_Key="again")
+    assert IngestReport.model_validate_json(text).read == 0
 
 
 @pytest.mark.parametrize("key", ["x" * 129, "two words"])
