@@ -11,7 +11,6 @@ import re
 import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -27,8 +26,10 @@ from graphmem.memory import Memory
 from graphmem.model.inputs import CauseInput, FactInput
 from graphmem.model.results import RememberResult
 from graphmem.serve.api import build_api
+from graphmem.serve.background import Background
 from graphmem.serve.channel import has_unix_sockets
 from graphmem.serve.guard import LOOPBACK, MCP_PATH, Activity, Guard
+from graphmem.serve.keys import REQUEST_KEY
 from graphmem.serve.lanes import Lanes
 from graphmem.serve.mcp import build
 from graphmem.serve.runtime import OWNER_ROLE, read_holder, socket_path
@@ -104,9 +105,10 @@ def _is_loopback(host: str) -> bool:
 
 
 class OwnedMemory(Memory):
-    """A ``Memory`` whose tools write through the queue, like everything else does."""
+    """A ``Memory`` whose tools write through the queue, and whose callers wait for no model."""
 
     queue: WriteQueue
+    waits_for_embedder = False
 
     def remember(
         self,
@@ -130,7 +132,8 @@ class OwnedMemory(Memory):
                 project=project,
                 origin=origin,
                 key=key,
-            )
+            ),
+            key=REQUEST_KEY.get(),
         )
 
 
@@ -199,9 +202,11 @@ async def _serve(memory: OwnedMemory, options: Options) -> None:
         stop = _Stop(server, queue)
         stop.on_signals()
         watch = asyncio.create_task(_leave_when_idle(stop, activity, options))
-        threading.Thread(target=memory.warm, name="graphmem-warm", daemon=True).start()
+        background = Background(memory, options.vault, queue)
+        background.start()
         await server.serve(sockets=sockets)
         watch.cancel()
+        background.stop()
         await asyncio.to_thread(queue.drain)
 
 
