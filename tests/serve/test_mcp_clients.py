@@ -140,9 +140,7 @@ except SystemExit as stop:
 """
 
 
-def handshake(
-    *command: str, messages: Sequence[object] = MESSAGES
-) -> tuple[float, list[Any], str]:
+def handshake(*command: str, messages: Sequence[object] = MESSAGES) -> tuple[float, list[Any], str]:
     """Seconds from the start to the last reply, the replies, and standard error."""
     begun = time.monotonic()
     with subprocess.Popen(
