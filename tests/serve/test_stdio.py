@@ -17,7 +17,8 @@ import pytest
 
 import graphmem
 from graphmem.serve.stdio import MAX_MESSAGE_BYTES, VERSIONS
-from tests.serve.conftest import owner_of, wait_for
+from graphmem.settings import Settings
+from tests.serve.conftest import end_owners, owner_of, wait_for
 
 READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
@@ -86,6 +87,7 @@ class Peer:
 
 @pytest.fixture
 def peer(vault: Path) -> Iterator[Peer]:
+    """A server on a vault of its own whose owner runs."""
     graphmem.open(vault, mode="client").close()
     peer = Peer(vault)
     yield peer
@@ -93,11 +95,23 @@ def peer(vault: Path) -> Iterator[Peer]:
         peer.close()
 
 
+@pytest.fixture(scope="module")
+def spoken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
+    """A server that all tests of mere words share."""
+    vault = tmp_path_factory.mktemp("spoken") / "vault"
+    settings = Settings(embedder="none", idle_exit="120s")
+    graphmem.open(vault, mode="client", settings=settings).close()
+    peer = Peer(vault)
+    yield peer
+    peer.close()
+    end_owners(vault)
+
+
 @pytest.mark.parametrize(
     ("asked", "given"), [*((v, v) for v in VERSIONS), ("1999-01-01", VERSIONS[-1])]
 )
-def test_the_version_is_the_clients_when_it_is_known(peer: Peer, asked: str, given: str) -> None:
-    result = peer.ask(hello(asked))["result"]
+def test_the_version_is_the_clients_when_it_is_known(spoken: Peer, asked: str, given: str) -> None:
+    result = spoken.ask(hello(asked))["result"]
     assert result["protocolVersion"] == given
     assert result["capabilities"] == {"tools": {"listChanged": False}}
     assert "evidence" in result["instructions"]
@@ -124,34 +138,34 @@ def test_the_version_is_the_clients_when_it_is_known(peer: Peer, asked: str, giv
     ids=lambda value: str(value)[:40],
 )
 def test_what_is_wrong_has_its_code_and_the_next_message_is_answered(
-    peer: Peer, message: object, code: int, number: Any
+    spoken: Peer, message: object, code: int, number: Any
 ) -> None:
-    reply = peer.ask(message)
+    reply = spoken.ask(message)
     assert (reply["error"]["code"], reply["id"]) == (code, number)
-    assert peer.ask(request(6, "ping")) == {"jsonrpc": "2.0", "id": 6, "result": {}}
+    assert spoken.ask(request(6, "ping")) == {"jsonrpc": "2.0", "id": 6, "result": {}}
 
 
-def test_notices_replies_and_blank_lines_are_not_answered(peer: Peer) -> None:
+def test_notices_replies_and_blank_lines_are_not_answered(spoken: Peer) -> None:
     unknown = {"jsonrpc": "2.0", "method": "notifications/whatever"}
-    peer.send(READY, unknown, b"", b"   ", {"jsonrpc": "2.0", "id": 9, "result": {}})
-    assert peer.ask(request(6, "ping"))["id"] == 6
+    spoken.send(READY, unknown, b"", b"   ", {"jsonrpc": "2.0", "id": 9, "result": {}})
+    assert spoken.ask(request(6, "ping"))["id"] == 6
 
 
-def test_a_batch_is_answered_as_one_with_calls_in_it(peer: Peer) -> None:
-    replies = peer.ask([READY, request(1, "ping"), 7, call("two", "kg_query", name="Pump 1")])
+def test_a_batch_is_answered_as_one_with_calls_in_it(spoken: Peer) -> None:
+    replies = spoken.ask([READY, request(1, "ping"), 7, call("two", "kg_query", name="Pump 1")])
     assert {str(reply["id"]) for reply in replies} == {"1", "two", "None"}
-    assert peer.ask(request(6, "ping"))["id"] == 6
+    assert spoken.ask(request(6, "ping"))["id"] == 6
 
 
-def test_unknown_tools_and_unreadable_text_are_errors_of_the_call(peer: Peer) -> None:
-    assert peer.ask(call(1, "nope"))["result"]["isError"]
-    reply = peer.ask(
+def test_unknown_tools_and_unreadable_text_are_errors_of_the_call(spoken: Peer) -> None:
+    assert spoken.ask(call(1, "nope"))["result"]["isError"]
+    reply = spoken.ask(
         b'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"remember",'
         b'"arguments":{"text":"half \\ud800"}}}'
     )
     assert reply["result"]["isError"]
     text = "Die Pumpe \N{ELEPHANT} “läuft” \u2028 weiter."
-    assert not peer.ask(call(3, "remember", text=text))["result"].get("isError")
+    assert not spoken.ask(call(3, "remember", text=text))["result"].get("isError")
 
 
 def test_a_ping_overtakes_calls_and_a_cancelled_call_is_not_answered(
