@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+from fastapi.requests import Request
+from fastapi.responses import Response, StreamingResponse
 from fastmcp import FastMCP
 from fastmcp.exceptions import FastMCPError, NotFoundError
 from pydantic import ValidationError
-from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
 
 import graphmem
 from graphmem.errors import GraphmemError, OwnerError, UsageError
