@@ -45,6 +45,10 @@ DEFAULT_LIMIT = 8
 DEFAULT_DEPTH = 3
 # Facts shown of one entity when the caller names no number (BR-37 asks for a default cap).
 DEFAULT_FACTS = 50
+# A note is embedded at once unless more than this many passages wait: then some 2 s would pass.
+MAX_WAITING_VECTORS = 64
+# What is said while the embedding model is being loaded.
+LOADING = "the embedding model is loading: answered without vectors, ask again for more"
 
 
 def _now() -> datetime:
@@ -53,6 +57,9 @@ def _now() -> datetime:
 
 class Memory:
     """One open vault. Safe to use from several threads; close it or use it in a ``with``."""
+
+    # Whether a search waits for the embedding model, or does without until it is loaded.
+    waits_for_embedder = True
 
     def __init__(
         self,
@@ -74,7 +81,9 @@ class Memory:
         self._settings = settings
         self._clock = clock
         self._lock = threading.RLock()
-        self._models = threading.RLock()  # reads need models, and must not wait for an ingest
+        # Reads need the embedder, and must wait neither for an ingest nor for the extractor.
+        self._embedders, self._extractors = threading.RLock(), threading.RLock()
+        self._textless: set[str] = set()  # hashes of passages that no vector can be made of
         self._embedder: Embedder | None = None
         self._embedder_tried = False
         self._extractor: Extractor | None = None
@@ -164,9 +173,21 @@ class Memory:
                 origin=origin,
                 key=key,
                 extractor=self._extraction(),
-                embedder=self._embedding(),
+                embedder=self._embedder_for_note(),
                 clock=self._clock,
             )
+
+    def embed_some(self) -> int:
+        """Embeds a few passages that have no vector yet; gives how many, 0 when all is done.
+
+        Raises EmbedderError when the model fails.
+        """
+        from graphmem.ingest import embed_batch
+
+        embedder = self._embedding()
+        if embedder is None:
+            return 0
+        return embed_batch(self._store.vector_writer, embedder, self._textless)
 
     # reading
 
@@ -180,13 +201,14 @@ class Memory:
         scope: Scope = EVERYTHING,
     ) -> Answer:
         """Answers a question with quoted statements and the path to each; says when it cannot."""
-        return self._retriever().search(
+        answer = self._retriever().search(
             question,
             scope=scope,
             limit=limit,
             max_tokens=max_tokens or self._settings.max_tokens,
             recipe=recipe,
         )
+        return answer if self._is_loaded() else answer.model_copy(update={"note": LOADING})
 
     def kg_query(
         self,
@@ -253,10 +275,11 @@ class Memory:
     def status(self) -> VaultStatus:
         """What the vault holds, how its parts stand, and what does not work right now."""
         status: VaultStatus = self._store.status()
+        loading = () if self._is_loaded() else (LOADING,)
         embedder = self._embedder
         name = embedder.name if embedder else status.embedder or self._settings.embedder
         return status.model_copy(
-            update={"embedder": name, "warnings": (*status.warnings, *self._warnings)}
+            update={"embedder": name, "warnings": (*status.warnings, *self._warnings, *loading)}
         )
 
     def rebuild(self, *, graph: bool = True, index: bool = True) -> None:
@@ -294,7 +317,7 @@ class Memory:
     def _retriever(self) -> Retriever:
         from graphmem.retrieve import Retriever
 
-        return Retriever(self._store.view, self._embedding(), now=self._clock)
+        return Retriever(self._store.view, self._loaded(), now=self._clock)
 
     def _ingestor(self, progress: Progress | None) -> Ingestor:
         from graphmem.ingest import Ingestor
@@ -308,7 +331,7 @@ class Memory:
         )
 
     def _extraction(self) -> Extractor:
-        with self._models:
+        with self._extractors:
             if self._extractor is None:
                 from graphmem.extractors import SpacyExtractor
 
@@ -317,11 +340,25 @@ class Memory:
 
     def _embedding(self) -> Embedder | None:
         """The embedder, or None when there is none or it cannot be loaded (said once)."""
-        with self._models:
+        with self._embedders:
             if not self._embedder_tried:
-                self._embedder_tried = True
                 self._embedder = self._load_embedder()
+                self._embedder_tried = True
             return self._embedder
+
+    def _is_loaded(self) -> bool:
+        return self.waits_for_embedder or self._embedder_tried
+
+    def _loaded(self) -> Embedder | None:
+        """The embedder for what may go without: as it stands where nobody waits for it."""
+        return self._embedding() if self.waits_for_embedder else self._embedder
+
+    def _embedder_for_note(self) -> Embedder | None:
+        """The embedder unless so much waits for it that a note would wait long."""
+        embedder = self._loaded()
+        if embedder is None or self._store.view().pending_vectors() > MAX_WAITING_VECTORS:
+            return None
+        return embedder
 
     def _load_embedder(self) -> Embedder | None:
         from graphmem.embed import load_embedder

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-# Folder name of a project's own vault.
-LOCAL_VAULT = ".graphmem"
+from graphmem.locate import locate
 
 
 class Settings(BaseSettings):
@@ -25,7 +22,9 @@ class Settings(BaseSettings):
     ``idle_exit``: how long an owner process that was started on demand stays without a request.
     """
 
-    model_config = SettingsConfigDict(env_prefix="GRAPHMEM_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="GRAPHMEM_", env_ignore_empty=True, frozen=True, extra="ignore"
+    )
 
     vault: Path | None = None
     embedder: str = "minilm"
@@ -40,24 +39,7 @@ def read_settings() -> Settings:
     return Settings()
 
 
-def data_folder() -> Path:
-    """The platform's folder for a user's application data."""
-    home = Path.home()
-    if sys.platform == "darwin":
-        return home / "Library" / "Application Support" / "graphmem"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "graphmem"
-    return Path(os.environ.get("XDG_DATA_HOME", home / ".local" / "share")) / "graphmem"
-
-
 def vault_path(explicit: Path | None, settings: Settings, start: Path) -> Path:
     """Which vault to use: the explicit one, the environment's, the nearest ``.graphmem`` folder
     above ``start``, else the user's default vault."""
-    if explicit is not None:
-        return explicit
-    if settings.vault is not None:
-        return settings.vault
-    for folder in (start, *start.parents):
-        if (folder / LOCAL_VAULT / "vault.json").is_file():
-            return folder / LOCAL_VAULT
-    return data_folder() / "vault"
+    return locate(explicit or settings.vault, start)

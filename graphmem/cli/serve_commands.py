@@ -80,9 +80,9 @@ def mcp(vault: Vault = None) -> None:
 
     Example: claude mcp add graphmem -- graphmem mcp
     """
-    from graphmem.serve.mcp import serve
+    from graphmem.serve.stdio import serve
 
-    serve(vault)
+    serve(vault_path(vault, read_settings(), Path.cwd()))
 
 
 def serve(

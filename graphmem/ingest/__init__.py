@@ -3,7 +3,7 @@
 from graphmem.ingest.chunk import chunk
 from graphmem.ingest.document import ReadDocument, Section
 from graphmem.ingest.files import read_file
-from graphmem.ingest.pipeline import Ingestor, embed_pending
+from graphmem.ingest.pipeline import Ingestor, embed_batch, embed_pending
 from graphmem.ingest.project import Project, display_name, find_project, normalise_remote
 from graphmem.ingest.remember import remember
 from graphmem.ingest.same_event import same_event_operations
@@ -20,6 +20,7 @@ __all__ = [
     "Section",
     "chunk",
     "display_name",
+    "embed_batch",
     "embed_pending",
     "find_project",
     "normalise_remote",

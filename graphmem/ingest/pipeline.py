@@ -349,18 +349,28 @@ def embed_pending(writer: VectorWriter, embedder: Embedder) -> int:
     """
     stored = 0
     empty: set[str] = set()
+    while batch := embed_batch(writer, embedder, empty):
+        stored += batch
+    return stored
+
+
+def embed_batch(writer: VectorWriter, embedder: Embedder, empty: set[str]) -> int:
+    """Embeds one batch of passages without a vector; 0 when there are none left.
+
+    Texts without a token are added to ``empty`` and not read again.
+    """
     while True:
         found = writer.pending(EMBED_BATCH + len(empty))
         pending = [(each, text) for each, text in found if each not in empty]
         if not pending:
-            return stored
+            return 0
         vectors = embedder.embed([text for _, text in pending])
         sound = np.isfinite(vectors).all(axis=1) & (np.abs(vectors).sum(axis=1) > 0)
         hashes = [each for (each, _), good in zip(pending, sound, strict=True) if good]
         empty |= {each for (each, _), good in zip(pending, sound, strict=True) if not good}
         if hashes:
             writer.store(hashes, vectors[sound])
-        stored += len(hashes)
+            return len(hashes)
 
 
 def try_embed(writer: VectorWriter, embedder: Embedder) -> str | None:

@@ -191,6 +191,7 @@ class Answer(Result):
     chain: tuple[CausalEdge, ...] = ()
     truncated: bool = False
     vectors_pending: int = 0
+    note: str = ""
 
 
 class EvidenceView(Model):

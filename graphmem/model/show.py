@@ -71,7 +71,8 @@ def _(answer: r.Answer) -> str:
     if answer.window_text:
         head += f" · {answer.window_text}"
     if not answer.supported:
-        return f"[{head}] no support: {answer.reason or 'nothing stored answers this'}"
+        reason = f"[{head}] no support: {answer.reason or 'nothing stored answers this'}"
+        return f"{reason}\n({answer.note})" if answer.note else reason
     lines = [f"[{head}]"]
     for number, hit in enumerate(answer.hits, 1):
         lines.append(f"{number}. {hit.span.title}  ({place(hit.span)})")
@@ -85,6 +86,8 @@ def _(answer: r.Answer) -> str:
         lines += [f"   {_edge_line(edge)}" for edge in answer.chain]
     if answer.truncated:
         lines.append("(truncated to the token budget)")
+    if answer.note:
+        lines.append(f"({answer.note})")
     return "\n".join(lines)
 
 

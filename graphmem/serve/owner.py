@@ -11,7 +11,6 @@ import re
 import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -27,8 +26,10 @@ from graphmem.memory import Memory
 from graphmem.model.inputs import CauseInput, FactInput
 from graphmem.model.results import RememberResult
 from graphmem.serve.api import add_mcp, build_api
+from graphmem.serve.background import Background
 from graphmem.serve.channel import has_unix_sockets
 from graphmem.serve.guard import LOOPBACK, MCP_PATH, Activity, Guard
+from graphmem.serve.keys import REQUEST_KEY
 from graphmem.serve.lanes import Lanes
 from graphmem.serve.mcp import build
 from graphmem.serve.patience import KEEP_ALIVE_S, MAX_HEAD_BYTES, PatientProtocol
@@ -46,8 +47,6 @@ TRY_AGAIN_S = 0.1
 GRACE_S = 3
 # Longest pause between two looks whether nobody came, in seconds.
 IDLE_LOOK_S = 2.0
-# Pause between two looks whether the graph's log is long, in seconds.
-LOG_LOOK_S = 2.0
 # Connections that wait to be taken.
 BACKLOG = 128
 
@@ -107,9 +106,10 @@ def _is_loopback(host: str) -> bool:
 
 
 class OwnedMemory(Memory):
-    """A ``Memory`` whose tools write through the queue, like everything else does."""
+    """A ``Memory`` whose tools write through the queue, and whose callers wait for no model."""
 
     queue: WriteQueue
+    waits_for_embedder = False
 
     def remember(
         self,
@@ -133,7 +133,8 @@ class OwnedMemory(Memory):
                 project=project,
                 origin=origin,
                 key=key,
-            )
+            ),
+            key=REQUEST_KEY.get(),
         )
 
 
@@ -202,23 +203,12 @@ async def _serve(memory: OwnedMemory, options: Options) -> None:
         stop = _Stop(server, queue)
         stop.on_signals()
         watch = asyncio.create_task(_leave_when_idle(stop, activity, options))
-        threading.Thread(target=memory.warm, name="graphmem-warm", daemon=True).start()
-        folding = threading.Thread(target=_keep_log_short, args=(memory, queue), daemon=True)
-        folding.start()
+        background = Background(memory, options.vault, queue)
+        background.start()
         await server.serve(sockets=sockets)
         watch.cancel()
+        background.stop()
         await asyncio.to_thread(queue.drain)
-
-
-def _keep_log_short(memory: Memory, queue: WriteQueue) -> None:
-    """Folds the graph's log whenever it is long, until no more writes are taken."""
-    while not queue.closed:
-        try:
-            if memory.fold_log():
-                LOG.info("folded the graph's log")
-        except Exception:  # the vault goes on with its long log; the next look tries again
-            LOG.exception("the graph's log could not be folded")
-        time.sleep(LOG_LOOK_S)
 
 
 class _Server(uvicorn.Server):
