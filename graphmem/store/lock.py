@@ -11,6 +11,9 @@ from typing import IO
 
 from graphmem.errors import VaultError, VaultLockedError
 
+# Who holds the vault, for people and clients; only the lock decides.
+OWNER_FILE = "owner.json"
+
 _HELD: set[str] = set()
 
 
@@ -47,21 +50,22 @@ class VaultLock:
 
     def describe(self, holder: Mapping[str, object]) -> None:
         """Writes what others may know about the holder; a reader sees the old or the new text."""
-        fresh = self._folder / "owner.json.new"
+        fresh = self._folder / f"{OWNER_FILE}.new"
         fresh.write_text(json.dumps(holder), encoding="utf-8")
-        os.replace(fresh, self._folder / "owner.json")
+        os.replace(fresh, self._folder / OWNER_FILE)
 
     def release(self) -> None:
         """Gives the lock back; a second call does nothing."""
         if self._key in _HELD:
-            (self._folder / "owner.json").unlink(missing_ok=True)
+            if _holder(self._folder) == os.getpid():  # the folder may have been moved meanwhile
+                (self._folder / OWNER_FILE).unlink(missing_ok=True)
             _HELD.discard(self._key)
             self._file.close()
 
 
 def _holder(folder: Path) -> int | None:
     try:
-        return int(json.loads((folder / "owner.json").read_text(encoding="utf-8"))["pid"])
+        return int(json.loads((folder / OWNER_FILE).read_text(encoding="utf-8"))["pid"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
