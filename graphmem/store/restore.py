@@ -82,7 +82,9 @@ def _check_place(vault: Path, force: bool) -> bool:
     if not any((vault / name).is_file() for name in (VAULT_FILE, JOURNAL_FILE)):
         raise UsageError(f"{vault} is not empty and no vault; choose another --vault")
     if not force:
-        raise UsageError(f"{vault} holds a vault; choose another --vault, or --force moves it aside")
+        raise UsageError(
+            f"{vault} holds a vault; choose another --vault, or --force moves it aside"
+        )
     return True
 
 

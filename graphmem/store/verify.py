@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 
 from graphmem.errors import JournalDamagedError, VaultError
@@ -15,7 +16,14 @@ from graphmem.store import dump
 from graphmem.store.config import VaultConfig
 from graphmem.store.journal import Journal
 from graphmem.store.projections import Projections
-from graphmem.store.reading import damaged_rows
+from graphmem.store.reading import (
+    DAMAGE,
+    JOURNAL_FILE,
+    damaged_rows,
+    head_of,
+    journal_of,
+    reading,
+)
 from graphmem.store.sqlite import Db, Pin
 from graphmem.store.verify_graph import counts_agree
 from graphmem.store.verify_index import INDEX_CHECKS, file_is_sound
@@ -78,6 +86,30 @@ def verify(subject: Subject, *, quick: bool = False, tell: Tell = lambda _: None
         quick=quick,
         checks=tuple(_short(check) for check in checks),
         seconds=round(monotonic() - begun, 3),
+    )
+
+
+def verify_journal(vault: Path) -> VerifyReport:
+    """The checks of the journal alone, for a vault that cannot be opened."""
+    head, checks = 0, []
+    try:
+        with reading(vault / JOURNAL_FILE) as db:
+            head, journal = head_of(db)[0], journal_of(db)
+            checks.append(chain_holds(journal))
+            if checks[0].ok:
+                checks.append(_operations(journal))
+    except DAMAGE as error:
+        checks.append(_unreadable(str(error)))
+    return VerifyReport(path=str(vault), seq=head, checks=tuple(checks))
+
+
+def _unreadable(problem: str) -> Check:
+    return Check(
+        name="chain",
+        claim="the journal can be read",
+        failures=1,
+        examples=(problem,),
+        advice=JOURNAL_ADVICE,
     )
 
 
@@ -146,8 +178,11 @@ def _operations(journal: Journal) -> Check:
 
 def _sequences(looked: Looked) -> Check:
     stand = {"index": looked.index_seq, "graph": looked.graph_seq, "published": looked.seq}
-    behind = [f"{name} at row {seq}, journal at {looked.head}" for name, seq in stand.items()
-              if seq != looked.head]
+    behind = [
+        f"{name} at row {seq}, journal at {looked.head}"
+        for name, seq in stand.items()
+        if seq != looked.head
+    ]
     return Check(
         name="sequences",
         claim="index, graph and readers are at the journal's last row",

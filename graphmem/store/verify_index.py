@@ -123,7 +123,7 @@ def _equal_facts(db: Db) -> list[str]:
         "SELECT min(i.id), max(i.id) FROM item i JOIN fact f ON f.id = i.id "
         f"AND f.gone = {NEVER} WHERE i.kind = 'fact' AND i.json IS NOT NULL "
         "AND i.seq = (SELECT max(seq) FROM item WHERE id = i.id) "
-        "GROUP BY i.json ->> 'subject_id', i.json ->> 'predicate', i.json ->> 'object.kind', "
+        "GROUP BY i.json ->> 'subject_id', i.json ->> 'predicate', i.json ->> '$.object.kind', "
         "i.json ->> '$.object.entity_id', i.json ->> '$.object.value', i.json ->> 'polarity', "
         "i.json ->> 'valid_from', i.json ->> 'valid_to' HAVING count(DISTINCT i.id) > 1"
     ).fetchall()

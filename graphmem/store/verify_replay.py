@@ -34,21 +34,33 @@ def replays(journal: Journal, seq: int, lines: Sequence[str], db: Db) -> Iterato
             index, graph = _replay(journal, seq, Path(folder))
         except GraphmemError as error:
             yield Check(
-                name="replay", claim=replayed, checked=len(lines), failures=1,
-                examples=(str(error),), advice=advice,
+                name="replay",
+                claim=replayed,
+                checked=len(lines),
+                failures=1,
+                examples=(str(error),),
+                advice=advice,
             )
             return
         try:
             wrong = _differences(lines, list(dump.exact(index, graph)))
             yield Check(
-                name="replay", claim=replayed, checked=len(lines), failures=len(wrong),
-                examples=tuple(wrong), advice=advice,
+                name="replay",
+                claim=replayed,
+                checked=len(lines),
+                failures=len(wrong),
+                examples=tuple(wrong),
+                advice=advice,
             )
             with index.reading() as fresh:
                 checked, wrong = _words(db, fresh)
             yield Check(
-                name="terms", claim=words, checked=checked, failures=len(wrong),
-                examples=tuple(wrong), advice=advice,
+                name="terms",
+                claim=words,
+                checked=checked,
+                failures=len(wrong),
+                examples=tuple(wrong),
+                advice=advice,
             )
         finally:
             index.close()

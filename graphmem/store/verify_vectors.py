@@ -21,13 +21,14 @@ def vectors_are_sound(db: Db, embedder: str, dimension: int) -> Check:
     """Checks every vector of the bound embedder; pending, unused and foreign ones are noted."""
     wrong: list[str] = []
     number = 0
+    table = _table(db, dimension)
     stored = "SELECT hash, number, data FROM vector WHERE embedder = ? ORDER BY number"
     for text_hash, place, data in db.execute(stored, (embedder,)):
         number += 1
         wrong += [f"{text_hash} {problem}" for problem in _problems(data, dimension)]
-        if not _searched(db, dimension, place, data):
+        if not _searched(db, table, place, data):
             wrong.append(f"{text_hash} is not searched as it is stored")
-    extra = _searched_count(db, dimension) - number
+    extra = _searched_count(db, table) - number
     if dimension and extra > 0:
         wrong.append(f"{extra} vectors are searched that are not stored")
     return Check(
@@ -57,16 +58,14 @@ def _table(db: Db, dimension: int) -> str | None:
     return name if found else None
 
 
-def _searched(db: Db, dimension: int, number: int, data: bytes) -> bool:
-    table = _table(db, dimension)
+def _searched(db: Db, table: str | None, number: int, data: bytes) -> bool:
     if table is None:
         return False
     row = db.execute(f"SELECT data FROM {table} WHERE number = ?", (number,)).fetchone()
     return row is not None and bytes(row[0]) == bytes(data)
 
 
-def _searched_count(db: Db, dimension: int) -> int:
-    table = _table(db, dimension)
+def _searched_count(db: Db, table: str | None) -> int:
     return 0 if table is None else int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
