@@ -49,9 +49,11 @@ def failed(report: VerifyReport) -> dict[str, str]:
     return {check.name: "; ".join(check.examples) for check in bad}
 
 
-def checked(path: Path, harm: Callable[[Path], None]) -> dict[str, str]:
+def checked(
+    path: Path, harm: Callable[[Path], None], graph: str = "memory"
+) -> dict[str, str]:
     """What fails in a sound vault after harm was done to its files."""
-    sound(path).close()
+    sound(path, graph).close()
     harm(path)
     try:
         store = open_store(path)
@@ -297,7 +299,7 @@ GRAPH_HARM = {
 @pytest.mark.parametrize("name", GRAPH_HARM)
 def test_a_broken_graph_is_told(tmp_path: Path, name: str) -> None:
     changes, expected = GRAPH_HARM[name]
-    told = checked(tmp_path, on_graph(changes))
+    told = checked(tmp_path, on_graph(changes), "kuzu")
     assert set(told) == set(expected)
     for check, said in expected.items():
         assert said in told[check]
