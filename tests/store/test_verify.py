@@ -49,9 +49,7 @@ def failed(report: VerifyReport) -> dict[str, str]:
     return {check.name: "; ".join(check.examples) for check in bad}
 
 
-def checked(
-    path: Path, harm: Callable[[Path], None], graph: str = "memory"
-) -> dict[str, str]:
+def checked(path: Path, harm: Callable[[Path], None], graph: str = "memory") -> dict[str, str]:
     """What fails in a sound vault after harm was done to its files."""
     sound(path, graph).close()
     harm(path)
