@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from graphmem.errors import EmbedderError, UsageError
+from graphmem.model.care import BackupInfo, VerifyReport
 from graphmem.model.results import (
     Answer,
     CausalResult,
@@ -291,6 +292,27 @@ class Memory:
         """All that is stored as sorted JSON lines; ``content`` leaves out times of recording and
         ids that depend on the order of arrival."""
         return iter(self._store.dump(content=content))
+
+    def backup(self, dest: str | Path, *, force: bool = False) -> BackupInfo:
+        """Copies the journal as it is now into the new folder ``dest``; writers go on meanwhile.
+
+        ``force`` replaces a backup that is there. Raises UsageError for a place that is taken and
+        for a vault in memory, VaultError when it cannot be written, JournalDamagedError when the
+        copy does not verify; nothing is left then.
+        """
+        from graphmem.store.backup import backup
+
+        if self.path is None:
+            raise UsageError("a vault in memory has no backup; open one in a folder")
+        return backup(self.path, Path(dest), force=force, clock=self._clock)
+
+    def verify(self, *, quick: bool = False) -> VerifyReport:
+        """Checks every invariant that can be seen in the data; changes nothing.
+
+        ``quick`` leaves out what reads every text or replays the journal.
+        """
+        report: VerifyReport = self._store.verify(quick=quick)
+        return report
 
     def describe(self, holder: Mapping[str, object]) -> None:
         """Tells others how this process can be reached; used by the owner process."""

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 
 import typer
 
-from graphmem.cli import commands, engine_commands, hook_command, serve_commands
+from graphmem.cli import (
+    care_commands,
+    commands,
+    engine_commands,
+    hook_command,
+    serve_commands,
+)
 from graphmem.cli.output import EXIT_DONE, EXIT_USAGE, EXIT_VAULT, fail
 from graphmem.errors import GraphmemError, UsageError
 
@@ -23,6 +29,7 @@ commands.register(app)
 serve_commands.register(app)
 engine_commands.register(app)
 hook_command.register(app)
+care_commands.register(app)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from functools import singledispatch
 
+from graphmem.model import care as c
 from graphmem.model import results as r
 from graphmem.vocabulary import EdgeType, Polarity
 
@@ -207,3 +208,64 @@ def _(report: r.EngineReport) -> str:
         lines.append(f"file       {report.file}, {report.file_bytes} bytes")
         lines.append(f"log        {report.log_bytes} bytes")
     return "\n".join([*lines, *(f"available  {show(each)}" for each in report.engines)])
+
+
+def _named(counts: dict[str, int]) -> list[str]:
+    return [f"   {kind:<16} {number}" for kind, number in sorted(counts.items())]
+
+
+@show.register
+def _(info: c.BackupInfo) -> str:
+    made = info.manifest
+    lines = [
+        f"backup     {info.path} ({info.bytes / 1e6:.1f} MB)",
+        f"created    {made.created:%Y-%m-%d %H:%M:%S} UTC by graphmem {made.graphmem}",
+        f"journal    {made.head} rows, vault format {made.vault_format}",
+        *_named(made.rows),
+    ]
+    return "\n".join([*lines, *([f"damaged    {info.problem}"] if info.problem else [])])
+
+
+@show.register
+def _(report: c.RestoreReport) -> str:
+    if report.dry_run:
+        return f"would restore {report.head} journal rows of {report.backup} to {report.vault}"
+    lines = [f"restored {report.head} journal rows to {report.vault}", *_named(report.counts)]
+    if report.moved_aside is not None:
+        lines.append(f"the vault that was there is now {report.moved_aside}")
+    if report.vectors_pending:
+        lines.append(f"{report.vectors_pending} vectors are pending; graphmem sync computes them")
+    return "\n".join(lines)
+
+
+@show.register
+def _(report: c.VerifyReport) -> str:
+    failed = sum(not check.ok for check in report.checks)
+    verdict = f"{failed} of {len(report.checks)} checks failed" if failed else "sound"
+    lines = [f"{report.path} at row {report.seq}: {verdict}"]
+    for check in report.checks:
+        count = f"{check.failures} of {check.checked}" if check.failures else f"{check.checked}"
+        lines.append(f"{'ok  ' if check.ok else 'FAIL'}  {check.name:<12} {check.claim}: {count}")
+        lines += [f"         {example}" for example in check.examples]
+        lines += [f"      →  {check.advice}"] if not check.ok and check.advice else []
+        lines += [f"         ({check.note})"] if check.note else []
+    return "\n".join(lines)
+
+
+@show.register
+def _(report: c.DoctorReport) -> str:
+    lines = []
+    for finding in report.findings:
+        lines.append(f"{finding.level:<4}  {finding.name:<12} {finding.text}")
+        lines += [f"      → {finding.advice}"] if finding.advice else []
+    return "\n".join(lines)
+
+
+@show.register
+def _(report: c.MigrationReport) -> str:
+    if not report.steps:
+        return f"{report.path} has format {report.after}; there is nothing to do"
+    verb = "would go" if report.dry_run else "went"
+    lines = [f"{report.path} {verb} from format {report.before} to {report.after}"]
+    lines += [f"   {step}" for step in report.steps]
+    return "\n".join([*lines, *([f"backup     {report.backup}"] if report.backup else [])])

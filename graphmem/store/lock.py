@@ -14,6 +14,9 @@ from typing import IO
 from graphmem.errors import VaultLockedError
 from graphmem.store.trouble import told
 
+# Who holds the vault, for people and clients; only the lock decides.
+OWNER_FILE = "owner.json"
+
 _HELD: set[str] = set()
 
 
@@ -45,10 +48,10 @@ class VaultLock:
 
     def describe(self, holder: Mapping[str, object]) -> None:
         """Writes what others may know about the holder; a reader sees the old or the new text."""
-        fresh = self._folder / "owner.json.new"
+        fresh = self._folder / f"{OWNER_FILE}.new"
         try:
             fresh.write_text(json.dumps(holder), encoding="utf-8")
-            os.replace(fresh, self._folder / "owner.json")
+            os.replace(fresh, self._folder / OWNER_FILE)
         except OSError as error:
             raise told(f"cannot write to {self._folder}", error) from error
 
@@ -57,13 +60,14 @@ class VaultLock:
         if self._key in _HELD:
             with self._taken:
                 _HELD.discard(self._key)
-                with suppress(OSError):  # information only: a stale one misleads nobody
-                    (self._folder / "owner.json").unlink()
+                if _holder(self._folder) == os.getpid():  # the folder may have been moved meanwhile
+                    with suppress(OSError):  # information only: a stale one misleads nobody
+                        (self._folder / OWNER_FILE).unlink()
 
 
 def _holder(folder: Path) -> int | None:
     try:
-        return int(json.loads((folder / "owner.json").read_text(encoding="utf-8"))["pid"])
+        return int(json.loads((folder / OWNER_FILE).read_text(encoding="utf-8"))["pid"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

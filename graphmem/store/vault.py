@@ -11,6 +11,7 @@ from pathlib import Path
 
 from graphmem.embed import EmbedderIdentity
 from graphmem.errors import EmbedderMismatchError, VaultError, VaultNotFoundError
+from graphmem.model.care import VerifyReport
 from graphmem.model.results import VaultStatus
 from graphmem.model.scope import EVERYTHING
 from graphmem.store import dump
@@ -286,6 +287,16 @@ class VaultStore:
         if self._closed or self._compactor is None:
             return False
         return self._compactor.run()
+
+    def verify(self, *, quick: bool = False) -> VerifyReport:
+        """Looks for broken invariants in all parts; reads everything and changes nothing."""
+        from graphmem.store.verify import Subject, verify
+
+        if self._closed:
+            raise VaultError("the vault is closed; open it again")
+        name = str(self._path or ":memory:")
+        parts = (self._journal, self._projections, self._writer, self._config)
+        return verify(Subject(name, *parts), quick=quick)
 
     def close(self) -> None:
         """Releases the files and the lock; folds a long log of the graph into a fresh file."""
