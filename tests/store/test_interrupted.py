@@ -15,6 +15,7 @@ from graphmem.model.operations import PutPassage
 from graphmem.model.scope import EVERYTHING
 from graphmem.store import VaultStore, open_store
 from tests.store.conftest import ticking
+from tests.store.engines import FILE_ENGINE
 from tests.store.told import ACTOR, commits, passage, put_notes
 
 POINTS = ("after_journal", "after_index", "in_graph", "before_publish")
@@ -91,7 +92,7 @@ def test_any_history_with_failures_at_every_commit_ends_as_its_replay(
 
 
 @pytest.mark.parametrize("point", ["after_index", "in_graph"])
-@pytest.mark.parametrize("engine", ["kuzu", "memory"])
+@pytest.mark.parametrize("engine", [FILE_ENGINE, "memory"])
 def test_a_vault_left_behind_its_journal_is_healed_at_open(
     tmp_path: Path, point: str, engine: str
 ) -> None:
@@ -119,7 +120,7 @@ armed = False
 def fault(name):
     if armed and name == point:
         os.kill(os.getpid(), signal.SIGKILL)
-store = open_store(folder, create=True, fault=fault)
+store = open_store(folder, create=True, graph=sys.argv[4], fault=fault)
 put_notes(store, *["pump"] * per_commit)
 print(store.view().seq, flush=True)
 for number in range(1, 99):
@@ -135,7 +136,7 @@ for number in range(1, 99):
 def test_a_killed_process_leaves_whole_commits_only(tmp_path: Path, point: str) -> None:
     folder = tmp_path / "vault"
     done = subprocess.run(
-        [sys.executable, "-c", KILLED, point, str(folder), str(PER_COMMIT)],
+        [sys.executable, "-c", KILLED, point, str(folder), str(PER_COMMIT), FILE_ENGINE],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,

@@ -19,7 +19,14 @@ from tests.store.engines import ENGINE_VARIABLE, FILE_ENGINE
 
 REPO = Path(__file__).parents[2]
 CONTRACT = ("tests/store/graph/test_contract.py", "tests/store/graph/test_files.py")
-SUITES = ("tests/store/graph", "tests/store/test_compaction.py", "tests/store/test_damage.py")
+SUITES = (
+    "tests/store/graph",
+    "tests/store/test_compaction.py",
+    "tests/store/test_damage.py",
+    "tests/store/test_interrupted.py",
+    "tests/store/test_pinned_views.py",
+    "tests/store/test_purge.py",
+)
 pytestmark = pytest.mark.skipif(
     not LADYBUG.installed or LADYBUG.name == FILE_ENGINE,
     reason=f"needs ladybug ({LADYBUG.install}) and a process of its own",

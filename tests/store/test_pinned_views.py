@@ -22,16 +22,17 @@ from graphmem.store import VaultStore, open_store
 from graphmem.store.view import StoreView
 from graphmem.vocabulary import StateKind
 from tests.store.conftest import ticking
+from tests.store.engines import FILE_ENGINE
 from tests.store.graph.world import START, bundle, entity, evidence, fact, mention, source, state
 from tests.store.told import ACTOR, matching, passage, put_notes
 
 PUMPS = matching("pump")
 
 
-@pytest.fixture(params=["memory", "kuzu", "memory on disk"])
+@pytest.fixture(params=["memory", FILE_ENGINE, "memory on disk"])
 def vault(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VaultStore]:
     path = None if request.param == "memory" else tmp_path / "vault"
-    engine = "kuzu" if request.param == "kuzu" else "memory"
+    engine = FILE_ENGINE if request.param == FILE_ENGINE else "memory"
     store = open_store(path, create=True, graph=engine, clock=ticking())
     put_notes(store, "pump seal", "pump ring", "pump valve pump")
     yield store

@@ -13,6 +13,7 @@ from graphmem.model.operations import Purge, PutPassage
 from graphmem.model.scope import EVERYTHING
 from graphmem.store import VaultStore, open_store
 from tests.store.conftest import ticking
+from tests.store.engines import FILE_ENGINE
 from tests.store.test_interrupted import Interruption
 from tests.store.told import ACTOR, matching, passage, put_notes
 
@@ -36,7 +37,7 @@ def holders(path: Path) -> list[str]:
     return sorted(file.name for file in files if SECRET.encode() in file.read_bytes())
 
 
-@pytest.mark.parametrize("engine", ["kuzu", "memory"])
+@pytest.mark.parametrize("engine", [FILE_ENGINE, "memory"])
 def test_what_is_purged_is_in_no_file_and_no_answer(tmp_path: Path, engine: str) -> None:
     store, seq = told(tmp_path, engine, Interruption("never", OSError))
     assert "journal.sqlite-wal" in holders(tmp_path) or "journal.sqlite" in holders(tmp_path)
@@ -55,7 +56,7 @@ def test_what_is_purged_is_in_no_file_and_no_answer(tmp_path: Path, engine: str)
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
 def test_an_interrupted_purge_is_finished(tmp_path: Path, error: type[BaseException]) -> None:
     fault = Interruption("after_journal", error)
-    store, seq = told(tmp_path, "kuzu", fault)
+    store, seq = told(tmp_path, FILE_ENGINE, fault)
     fault.armed = True
     try:
         store.writer.commit([Purge(seqs=(seq,))], actor=ACTOR)
