@@ -14,8 +14,9 @@ from graphmem.store.graph.changes import NothingStored, project
 from graphmem.store.graph.memory import MemoryGraph
 from graphmem.store.index_schema import clear, create
 from graphmem.store.journal import Journal
-from graphmem.store.projections import Fault, Projections, no_fault
+from graphmem.store.projections import GRAPH_ROOM_BYTES, Fault, Projections, no_fault
 from graphmem.store.sqlite import Readers, connect, transaction
+from graphmem.store.trouble import JOURNAL_FILE, need_room
 from graphmem.store.vectors import load_extension
 
 INDEX_FILE = "index.sqlite"
@@ -28,6 +29,10 @@ CLEAN_MARK = "clean"
 # Stands while the graph's log holds removed nodes: Kuzu 0.11.3 may take other edges with them when
 # it replays the log, so the next open builds the graph anew.
 REMOVED_MARK = "graph.removed"
+
+# Bytes that must be free beside four times the journal to build a graph: an empty one takes 9 MB
+# beside its log.
+BUILD_ROOM_BYTES = 24 * 1024 * 1024
 
 # What SQLite raises for a file that is damaged or none of its own; not for a full disk.
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError)
@@ -108,6 +113,7 @@ def open_graph(
     from graphmem.store.graph.kuzu_files import probe
 
     path = folder / GRAPH_FILE
+    need_room(folder, GRAPH_ROOM_BYTES)
     if journal.head and (not path.exists() or (folder / REMOVED_MARK).exists()):
         return rebuilt_graph(folder, engine, journal)
     try:
@@ -121,6 +127,10 @@ def open_graph(
         graph.close()
         return rebuilt_graph(folder, engine, journal)
     return graph
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def rebuilt_graph(folder: Path | None, engine: str, journal: Journal) -> GraphStore:
@@ -137,6 +147,7 @@ def rebuilt_graph(folder: Path | None, engine: str, journal: Journal) -> GraphSt
     from graphmem.store.graph.kuzu_files import remove_files
 
     path = folder / GRAPH_FILE
+    need_room(folder, BUILD_ROOM_BYTES + 4 * _size(folder / JOURNAL_FILE))
     if rows:
         KuzuGraph.build(path, changes, seq)
     else:
