@@ -234,13 +234,17 @@ import os, sys
 from pathlib import Path
 import graphmem.store.graph.kuzu_engine
 from graphmem.errors import GraphmemError
+from graphmem.model.operations import PutSource
 from graphmem.store import open_store
+from tests.store.graph.world import source
 os.setgroups([])
 os.setgid(int(sys.argv[2]))
 os.setuid(int(sys.argv[2]))
 try:
-    open_store(Path(sys.argv[1])).close()
-    print("opened")
+    store = open_store(Path(sys.argv[1]))
+    store.writer.commit([PutSource(after=source(95))], actor="nobody")
+    store.close()
+    print("written")
 except GraphmemError as error:
     print(type(error).__name__, error)
 """
@@ -288,7 +292,7 @@ def test_missing_rights_are_said_and_nothing_is_changed(shared: Path, case: str)
     for path in shared.iterdir():
         path.chmod(0o644)
     (shared / "clean").write_bytes(mark)  # the other user may not run a probe here
-    assert _as_nobody(shared) == "opened"
+    assert _as_nobody(shared) == "written"
 
 
 def _as_nobody(vault: Path) -> str:
