@@ -24,7 +24,6 @@ from graphmem.store.journal import JOURNAL_FORMAT
 from graphmem.store.projections import Fault, no_fault
 from graphmem.store.reading import (
     DAMAGE,
-    JOURNAL_FILE,
     damaged_rows,
     head_of,
     journal_of,
@@ -32,6 +31,7 @@ from graphmem.store.reading import (
     rows_by_operation,
 )
 from graphmem.store.sqlite import Db
+from graphmem.store.trouble import JOURNAL_FILE
 
 MANIFEST_FILE = "manifest.json"
 # Pages (of 4 KB) copied before the caller hears of it: some 10 ms.

@@ -15,14 +15,19 @@ from graphmem.store.graph.engines import ENGINES, MEMORY, engine_named
 from graphmem.store.graph.memory import MemoryGraph
 from graphmem.store.index_schema import clear, create
 from graphmem.store.journal import Journal
-from graphmem.store.projections import Fault, Projections, no_fault
+from graphmem.store.projections import GRAPH_ROOM_BYTES, Fault, Projections, no_fault
 from graphmem.store.sqlite import Readers, connect, transaction
+from graphmem.store.trouble import JOURNAL_FILE, need_room
 from graphmem.store.vectors import load_extension
 
 INDEX_FILE = "index.sqlite"
 # Written by a clean close and removed by an open. Without it, or when a file is not as it was, the
 # index is checked and the graph is probed in a child first.
 CLEAN_MARK = "clean"
+
+# Bytes that must be free beside four times the journal to build a graph: an empty one takes 9 MB
+# beside its log.
+BUILD_ROOM_BYTES = 24 * 1024 * 1024
 
 # What SQLite raises for a file that is damaged or none of its own; not for a full disk.
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError)
@@ -106,6 +111,7 @@ def open_graph(
     kind = engine_named(engine)
     kind.require()
     path = folder / kind.file
+    need_room(folder, GRAPH_ROOM_BYTES)
     if journal.head and not path.exists():
         return rebuilt_graph(folder, engine, journal)
     try:
@@ -119,6 +125,10 @@ def open_graph(
         graph.close()
         return rebuilt_graph(folder, engine, journal)
     return graph
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def rebuilt_graph(folder: Path | None, engine: str, journal: Journal) -> GraphStore:
@@ -136,6 +146,7 @@ def rebuilt_graph(folder: Path | None, engine: str, journal: Journal) -> GraphSt
 
     kind = engine_named(engine)
     path = folder / kind.file
+    need_room(folder, BUILD_ROOM_BYTES + 4 * _size(folder / JOURNAL_FILE))
     if rows:
         CypherGraph.build(path, kind, changes, seq)
     else:

@@ -131,12 +131,14 @@ def create(db: Db) -> None:
     """Makes what is missing; an index of another version loses all but its vectors."""
     db.execute(_VECTORS)
     version = f"{INDEX_FORMAT}.{TOKENIZER_REVISION}"
-    if get_meta(db, "version") != version:
+    known = get_meta(db, "version")
+    if known != version:
         _drop(db)
     db.execute(_TABLES)
     db.execute(LEXICAL)
     db.execute(VOCABULARY)
-    set_meta(db, "version", version)
+    if known != version:  # opening a healthy vault writes nothing
+        set_meta(db, "version", version)
 
 
 def _drop(db: Db) -> None:

@@ -18,7 +18,8 @@ from graphmem.store.graph.engines import ENGINES, Engine
 from graphmem.store.heal import CLEAN_MARK, INDEX_FILE, clean_mark
 from graphmem.store.index_schema import NEVER, applied_seq, get_meta
 from graphmem.store.lock import _take
-from graphmem.store.reading import JOURNAL_FILE, damaged_rows, head_of, journal_of, reading
+from graphmem.store.reading import damaged_rows, head_of, journal_of, reading
+from graphmem.store.trouble import JOURNAL_FILE
 from graphmem.store.vault import MAX_LOG_BYTES
 
 # A longer journal is left to ``verify``: hashing this many rows takes some seconds.

@@ -218,7 +218,8 @@ class Journal:
                 with transaction(self._db):
                     committed = self._insert(operations, iso(at), actor, key)
             except apsw.Error as error:
-                raise told("the journal cannot be written, nothing was stored", error) from error
+                what = f"{self._db.filename or 'the journal'} cannot be written, nothing was stored"
+                raise told(what, error) from error
             if any(isinstance(operation, Purge) for operation in operations):
                 self._forget_pages()
         return committed

@@ -29,8 +29,9 @@ from graphmem.store.heal import CLEAN_MARK, INDEX_FILE
 from graphmem.store.journal import JOURNAL_FORMAT
 from graphmem.store.lock import VaultLock
 from graphmem.store.projections import Fault, no_fault
-from graphmem.store.reading import DAMAGE, JOURNAL_FILE, damaged_rows, journal_of, reading
+from graphmem.store.reading import DAMAGE, damaged_rows, journal_of, reading
 from graphmem.store.sqlite import Db, connect, transaction
+from graphmem.store.trouble import JOURNAL_FILE
 
 
 def _same_config(config: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 
 from graphmem.model.items import Mention, PassageBundle
 from graphmem.store.graph.base import GraphChanges, GraphStore
@@ -13,8 +14,15 @@ from graphmem.store.index_apply import IndexApplier
 from graphmem.store.index_schema import NEVER, applied_seq, clear
 from graphmem.store.journal import Journal, JournalRow
 from graphmem.store.sqlite import Pin, Readers
+from graphmem.store.trouble import need_room
 from graphmem.store.visibility import as_json
 from graphmem.vocabulary import StateKind
+
+# Bytes that must be free beside what a batch takes before the graph is written, and after it: a
+# log of which a part found no room is not to be trusted.
+GRAPH_ROOM_BYTES, LEAST_ROOM_BYTES = 4 * 1024 * 1024, 1024 * 1024
+# Bytes of a node or an edge in the log beside its texts.
+ROW_BYTES = 500
 
 # Named points at which a test may interrupt a commit.
 Fault = Callable[[str], None]
@@ -22,6 +30,14 @@ Fault = Callable[[str], None]
 
 def no_fault(_: str) -> None:
     """The hook of normal operation."""
+
+
+def _bytes_of(changes: GraphChanges) -> int:
+    """About what the changes take in the graph's log."""
+    rows = [row for table in changes.nodes.values() for row in table.values()]
+    rows += [edge.row for edge in changes.edges]
+    texts = (len(value) for row in rows for value in row.values() if isinstance(value, str))
+    return ROW_BYTES * len(rows) + sum(texts)
 
 
 class IndexLookup:
@@ -124,10 +140,16 @@ class Projections:
                 IndexApplier(db).apply(rows)
         fault("after_index")
         if self.graph.applied_seq < last:
+            need_room(self._folder, GRAPH_ROOM_BYTES + 2 * _bytes_of(changes))
             self._doubtful = True
             self.graph.apply(changes, last, lambda: fault("in_graph"))
+            need_room(self._folder, LEAST_ROOM_BYTES)
             self._doubtful = False
         return changes
+
+    @property
+    def _folder(self) -> Path | None:
+        return None if self.readers.path is None else self.readers.path.parent
 
     def _freeze(self) -> None:
         self._published[0].freeze()

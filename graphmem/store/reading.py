@@ -16,7 +16,6 @@ from graphmem.errors import JournalDamagedError, VaultError
 from graphmem.store.journal import Journal
 from graphmem.store.sqlite import BUSY_TIMEOUT_MS, Db
 
-from graphmem.store.trouble import JOURNAL_FILE
 # What SQLite raises for damaged pages or a file that is no database.
 DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError)
 

@@ -22,7 +22,7 @@ from graphmem.store.journal import Journal, JournalRow
 from graphmem.store.lock import OWNER_FILE, VaultLock
 from graphmem.store.migrate import MIGRATIONS, Migration, apply_steps, pending_steps
 from graphmem.store.projections import Fault, no_fault
-from graphmem.store.reading import JOURNAL_FILE
+from graphmem.store.trouble import JOURNAL_FILE
 from graphmem.store.vault import open_store
 
 # Journal rows taken into the index between two words of progress.

@@ -112,6 +112,11 @@ class Readers:
         return apsw.SQLITE_OK
 
     @property
+    def path(self) -> Path | None:
+        """The file; None in memory."""
+        return self._path
+
+    @property
     def in_memory(self) -> bool:
         """Whether there is no file."""
         return self._path is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from pathlib import Path
 
 import apsw
@@ -12,6 +13,8 @@ from graphmem.errors import VaultError
 
 _FULL = frozenset({errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+# SQLite's I/O errors that mean the same: its shared memory or a file could not grow.
+_FULL_RESULTS = (apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_WRITE)
 # The engines' own words: Kuzu has one class of error for everything.
 _FULL_WORDS = ("no space left", "disk is full", "file too large", "quota exceeded")
 _DENIED_WORDS = ("permission denied", "read-only file system", "readonly database")
@@ -25,6 +28,8 @@ def is_full(error: BaseException) -> bool:
     """Whether there was no room to write."""
     if isinstance(error, OSError) and error.errno in _FULL:
         return True
+    if isinstance(error, apsw.IOError):
+        return error.extendedresult in _FULL_RESULTS
     return isinstance(error, apsw.FullError) or _says(error, _FULL_WORDS)
 
 
@@ -47,6 +52,21 @@ def advice(error: BaseException) -> str:
     if is_denied(error):
         return "check the rights of the vault's folder and files, or use a vault you may write to"
     return "try again; graphmem rebuild makes index and graph anew"
+
+
+def need_room(folder: Path | None, wanted: int) -> None:
+    """Raises VaultError when the disk has fewer bytes free; nothing is known of quotas.
+
+    Kuzu must not meet a full disk: it ends the process, or says that it stored what it did not.
+    """
+    if folder is None:
+        return
+    free = shutil.disk_usage(folder).free
+    if free < wanted:
+        raise VaultError(
+            f"no space left: {folder} has {free / 1e6:.1f} MB, the graph needs "
+            f"{wanted / 1e6:.1f} MB; free space and try again"
+        )
 
 
 def told(what: str, error: BaseException) -> VaultError:

@@ -32,8 +32,8 @@ from graphmem.store.heal import (
 )
 from graphmem.store.journal import Journal
 from graphmem.store.lock import VaultLock
-from graphmem.store.projections import Fault, Projections, no_fault
-from graphmem.store.trouble import JOURNAL_FILE, Place, check_journal, strangers, told
+from graphmem.store.projections import GRAPH_ROOM_BYTES, Fault, Projections, no_fault
+from graphmem.store.trouble import JOURNAL_FILE, Place, check_journal, need_room, strangers, told
 from graphmem.store.vectors import VectorTable
 from graphmem.store.view import StoreView
 from graphmem.store.writer import StoreWriter
@@ -179,6 +179,7 @@ class VaultStore:
         self._projections.use_graph(fresh)
 
     def _reopened(self) -> GraphStore:
+        need_room(self._path, GRAPH_ROOM_BYTES)
         self._close_graph()
         return open_graph(self._path, self._config.engine, self._journal)
 

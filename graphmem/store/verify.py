@@ -16,15 +16,9 @@ from graphmem.store import dump
 from graphmem.store.config import VaultConfig
 from graphmem.store.journal import Journal
 from graphmem.store.projections import Projections
-from graphmem.store.reading import (
-    DAMAGE,
-    JOURNAL_FILE,
-    damaged_rows,
-    head_of,
-    journal_of,
-    reading,
-)
+from graphmem.store.reading import DAMAGE, damaged_rows, head_of, journal_of, reading
 from graphmem.store.sqlite import Db, Pin
+from graphmem.store.trouble import JOURNAL_FILE
 from graphmem.store.verify_graph import counts_agree
 from graphmem.store.verify_index import INDEX_CHECKS, file_is_sound
 from graphmem.store.verify_replay import replays

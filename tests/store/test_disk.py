@@ -23,9 +23,9 @@ from tests.store.kill.campaign import ENGINES
 REPO = Path(__file__).parents[2]
 # Batches before the disk fills up, and after it has room again.
 BEFORE, AFTER = 15, 10
-SIZE = 32 * 1024 * 1024
+SIZE = 96 * 1024 * 1024
 # Bytes left when the disk is called full: none, some for journal or index, some for the graph too.
-ROOMS = (0, 4_096, 16_384, 65_536, 262_144)
+ROOMS = (0, 65_536, 3_000_000, 6_000_000)
 NOBODY = 65_534
 _MS_RDONLY, _MS_REMOUNT, _MNT_DETACH = 1, 32, 2
 
@@ -36,7 +36,7 @@ def _libc() -> ctypes.CDLL:
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[Path]:
-    """A tmpfs of 32 MiB; skips the test where none can be mounted."""
+    """A tmpfs of 96 MiB; skips the test where none can be mounted."""
     folder.mkdir()
     if sys.platform != "linux":
         pytest.skip("a small file system can only be mounted on Linux")
@@ -234,13 +234,17 @@ import os, sys
 from pathlib import Path
 import graphmem.store.graph.kuzu_engine
 from graphmem.errors import GraphmemError
+from graphmem.model.operations import PutSource
 from graphmem.store import open_store
+from tests.store.graph.world import source
 os.setgroups([])
 os.setgid(int(sys.argv[2]))
 os.setuid(int(sys.argv[2]))
 try:
-    open_store(Path(sys.argv[1])).close()
-    print("opened")
+    store = open_store(Path(sys.argv[1]))
+    store.writer.commit([PutSource(after=source(95))], actor="nobody")
+    store.close()
+    print("written")
 except GraphmemError as error:
     print(type(error).__name__, error)
 """
@@ -288,7 +292,7 @@ def test_missing_rights_are_said_and_nothing_is_changed(shared: Path, case: str)
     for path in shared.iterdir():
         path.chmod(0o644)
     (shared / "clean").write_bytes(mark)  # the other user may not run a probe here
-    assert _as_nobody(shared) == "opened"
+    assert _as_nobody(shared) == "written"
 
 
 def _as_nobody(vault: Path) -> str:
