@@ -11,7 +11,18 @@ from typing import IO
 
 from graphmem.errors import VaultError, VaultLockedError
 
-_HELD: set[str] = set()
+_HELD: dict[str, IO[str]] = {}
+
+
+def _forget() -> None:
+    """In a forked child: the lock stays the parent's, and ends with the parent."""
+    for file in _HELD.values():
+        file.close()
+    _HELD.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 class VaultLock:
@@ -42,7 +53,7 @@ class VaultLock:
             raise VaultLockedError(
                 f"{folder} is in use by {who}; stop it or use another vault", pid=pid
             ) from None
-        _HELD.add(self._key)
+        _HELD[self._key] = self._file
         self.describe({"pid": os.getpid(), "role": role})
 
     def describe(self, holder: Mapping[str, object]) -> None:
@@ -55,7 +66,8 @@ class VaultLock:
         """Gives the lock back; a second call does nothing."""
         if self._key in _HELD:
             (self._folder / "owner.json").unlink(missing_ok=True)
-            _HELD.discard(self._key)
+            del _HELD[self._key]
+            _give_back(self._file)
             self._file.close()
 
 
@@ -76,3 +88,11 @@ def _take(file: IO[str]) -> None:
         import fcntl
 
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _give_back(file: IO[str]) -> None:
+    """Unlocks the file, also when a forked process still has it open."""
+    if sys.platform != "win32":
+        import fcntl
+
+        fcntl.flock(file.fileno(), fcntl.LOCK_UN)
