@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from graphmem.embed import Embedder
     from graphmem.model.extraction import Extraction, Extractor, PassageInput
     from graphmem.store import VaultStore
+    from graphmem.store.projections import Fault
 
 Clock = Callable[[], datetime]
 
@@ -29,9 +30,18 @@ class OneAtATime:
 
     def __init__(self, extractor: Extractor) -> None:
         self._extractor, self._lock = extractor, threading.Lock()
-        self.name, self.revision = extractor.name, extractor.revision
 
-    def extract(self, passages: Sequence[PassageInput]) -> Sequence[Extraction]:
+    @property
+    def name(self) -> str:
+        """See ``Extractor``."""
+        return self._extractor.name
+
+    @property
+    def revision(self) -> int:
+        """See ``Extractor``."""
+        return self._extractor.revision
+
+    def extract(self, passages: Sequence[PassageInput]) -> list[Extraction]:
         """See ``Extractor``."""
         with self._lock:
             return self._extractor.extract(passages)
@@ -41,12 +51,25 @@ class Engine:
     """An open vault of this process; ``writes`` is held while a commit is planned and made."""
 
     def __init__(
-        self, path: Path | None, settings: Settings, *, create: bool, clock: Clock, role: str
+        self,
+        path: Path | None,
+        settings: Settings,
+        *,
+        create: bool,
+        clock: Clock,
+        role: str,
+        fault: Fault | None = None,
     ) -> None:
         from graphmem.store import open_store
+        from graphmem.store.projections import no_fault
 
         self.store: VaultStore = open_store(
-            path, create=create, graph=settings.engine, clock=clock, role=role
+            path,
+            create=create,
+            graph=settings.engine,
+            clock=clock,
+            role=role,
+            fault=fault or no_fault,
         )
         self.writes = threading.RLock()
         self.runs = threading.Lock()  # an ingest at a time; others write between its commits
@@ -130,21 +153,27 @@ if hasattr(os, "register_at_fork"):
 
 
 def acquire(
-    path: Path | None, settings: Settings, *, create: bool, clock: Clock, role: str
+    path: Path | None,
+    settings: Settings,
+    *,
+    create: bool,
+    clock: Clock,
+    role: str,
+    fault: Fault | None = None,
 ) -> Engine:
     """The engine of a vault, opened unless this process has it open; ``release`` it once.
 
     Raises what ``open_store`` raises.
     """
     if path is None:
-        engine = Engine(None, settings, create=create, clock=clock, role=role)
+        engine = Engine(None, settings, create=create, clock=clock, role=role, fault=fault)
         engine.handles = 1
         return engine
     key = os.path.realpath(path)
     with _OPEN.guard:
         found = _OPEN.engines.get(key)
         if found is None:
-            found = Engine(path, settings, create=create, clock=clock, role=role)
+            found = Engine(path, settings, create=create, clock=clock, role=role, fault=fault)
             _OPEN.engines[key] = found
         found.handles += 1
         return found

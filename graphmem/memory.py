@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from graphmem.model.inputs import CauseInput, FactInput, Progress
     from graphmem.retrieve import Retriever
     from graphmem.store import VaultStore
+    from graphmem.store.projections import Fault
 
 Clock = Callable[[], datetime]
 
@@ -67,17 +68,19 @@ class Memory:
         create: bool = True,
         clock: Clock = _now,
         role: str = "embedded",
+        fault: Fault | None = None,
     ) -> None:
         """Opens the store; ``path`` None keeps everything in memory, for tests.
 
-        ``role`` is what others are told about this process: ``owner`` serves them.
+        ``role`` is what others are told about this process: ``owner`` serves them. ``fault`` is
+        called at the named points of a commit, where a test may end the process.
         Raises VaultLockedError when another process holds the vault, VaultNotFoundError without
         ``create``, VaultFormatError for a vault of another format.
         """
         self._settings = settings
         self._clock = clock
         self.path = path
-        self._engine = acquire(path, settings, create=create, clock=clock, role=role)
+        self._engine = acquire(path, settings, create=create, clock=clock, role=role, fault=fault)
         self._pid = os.getpid()
         self._closed = False
         self._counted = True

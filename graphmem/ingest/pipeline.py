@@ -127,7 +127,7 @@ class Ingestor:
         )
         run.problems += missing
         if operations:
-            self._commit(run, lambda: Plan(operations))
+            self._commit(run, lambda: Plan([*operations]))
         return self._read(run, scans)
 
     def sync(self, *, key: str | None = None) -> IngestReport:

@@ -43,6 +43,7 @@ from graphmem.serve.contract import MemoryLike
 from graphmem.serve.guard import ROLE
 from graphmem.serve.lenient import lenient, refusal
 from graphmem.serve.remote import RemoteMemory
+from graphmem.serve.start import older
 from graphmem.serve.tokens import Role
 from graphmem.settings import read_settings, vault_path
 from graphmem.vocabulary import LinkKind, Origin
@@ -237,7 +238,7 @@ def serve(vault: Path | None) -> None:
     """Runs the server until the client closes standard input; the owner process goes on."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     settings = read_settings()
-    memory = RemoteMemory(vault_path(vault, settings, Path.cwd()), settings)
+    memory = RemoteMemory(vault_path(vault, settings, Path.cwd()), settings, replace=older)
 
     def start() -> None:
         with contextlib.suppress(GraphmemError):  # the first call says it

@@ -14,8 +14,10 @@ from graphmem.errors import OwnerError
 
 OWNER_FILE = "owner.json"
 LOG_FILE = "owner.log"
-# The role an owner process writes into owner.json; others only hold the vault for themselves.
+# What a process writes into owner.json: an owner serves and does nothing else; an embedded one is a
+# program that uses the vault itself, and serves others when it says where.
 OWNER_ROLE = "owner"
+EMBEDDED_ROLE = "embedded"
 # Longest path of a Unix socket with its final zero byte on macOS; Linux allows 108.
 MAX_SOCKET_BYTES = 104
 # Characters of the hash in a socket's name: 80 bits.
@@ -35,13 +37,13 @@ class Holder:
 
     @property
     def serves(self) -> bool:
-        """Whether it is an owner process, ready or still starting."""
-        return self.role == OWNER_ROLE
+        """Whether it serves others, now or once it has started."""
+        return self.role == OWNER_ROLE or self.ready
 
     @property
     def ready(self) -> bool:
         """Whether it said where it can be reached."""
-        return self.serves and (self.socket is not None or self.port is not None)
+        return self.socket is not None or self.port is not None
 
 
 def read_holder(vault: Path) -> Holder | None:
