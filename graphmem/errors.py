@@ -72,11 +72,16 @@ class OwnerError(VaultError):
 
 
 class OwnerVersionError(OwnerError):
-    """The owner process is of version ``theirs``, this program of ``ours``."""
+    """The owner of ``vault`` is of version ``theirs``, this program of ``ours``.
 
-    def __init__(self, message: str, *, theirs: str = "", ours: str = "") -> None:
+    ``vault`` is None when stopping the owner is not the way out.
+    """
+
+    def __init__(
+        self, message: str, *, theirs: str = "", ours: str = "", vault: str | None = None
+    ) -> None:
         super().__init__(message)
-        self.theirs, self.ours = theirs, ours
+        self.theirs, self.ours, self.vault = theirs, ours, vault
 
 
 class VaultFormatError(VaultError):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from graphmem.errors import GraphmemError
 from graphmem.memory import Memory
-from graphmem.serve.runtime import EMBEDDED_ROLE
+from graphmem.serve.runtime import EMBEDDED_ROLE, SHARED_ROLE
 from graphmem.serve.service import GRACE_S, Place, describe, listen, server_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Beside:
     def __init__(self, memory: Memory, vault: Path) -> None:
         """Listens and says so; raises GraphmemError or OSError when it cannot."""
         self._memory = Memory.beside(memory)
-        self._place = Place(vault, role=EMBEDDED_ROLE)
+        self._place = Place(vault, role=SHARED_ROLE)
         self._pid = os.getpid()
         self._guard = threading.Lock()
         self._closing = threading.Event()
@@ -65,7 +65,7 @@ class Beside:
         try:
             asyncio.run(self._serve())
         except (GraphmemError, OSError) as error:
-            self._memory.engine.warnings.append(f"others cannot use this vault now: {error}")
+            _alone(self._memory, error)
             self._opened.close()  # who waits is told at once instead of never
 
     async def _serve(self) -> None:
@@ -101,6 +101,12 @@ class Beside:
         self._opened.close()
 
 
+def _alone(memory: Memory, error: Exception) -> None:
+    """Nobody else is served; said in the status here, and to the others in owner.json."""
+    memory.engine.warnings.append(f"other processes cannot use this vault now: {error}")
+    memory.describe({"pid": os.getpid(), "role": EMBEDDED_ROLE})
+
+
 def serve_beside(memory: Memory, vault: Path) -> None:
     """Lets other processes use a vault that this one has open; what prevents it is a warning."""
 
@@ -108,7 +114,7 @@ def serve_beside(memory: Memory, vault: Path) -> None:
         try:
             return Beside(memory, vault).close
         except (GraphmemError, OSError) as error:
-            memory.engine.warnings.append(f"other processes cannot use this vault now: {error}")
+            _alone(memory, error)
             return lambda: None
 
     memory.engine.share(start)

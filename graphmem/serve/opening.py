@@ -16,7 +16,7 @@ from graphmem.memory import Memory
 from graphmem.serve.beside import serve_beside
 from graphmem.serve.contract import MemoryLike
 from graphmem.serve.remote import RemoteMemory
-from graphmem.serve.runtime import read_holder
+from graphmem.serve.runtime import SHARED_ROLE, read_holder
 from graphmem.serve.start import START_TIMEOUT_S, find_owner, same_version
 from graphmem.settings import Settings, read_settings, vault_path
 
@@ -79,7 +79,7 @@ def _whichever(
             same_version(found, vault)
             return _client(vault, settings, create)
         try:
-            memory = Memory(vault, settings, create=create, clock=clock)
+            memory = Memory(vault, settings, create=create, clock=clock, role=SHARED_ROLE)
         except VaultLockedError as error:
             waited = time.monotonic() - begun
             patience = START_TIMEOUT_S if _served(vault) else HELD_PATIENCE_S

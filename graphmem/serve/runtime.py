@@ -14,9 +14,10 @@ from graphmem.errors import OwnerError
 
 OWNER_FILE = "owner.json"
 LOG_FILE = "owner.log"
-# What a process writes into owner.json: an owner serves and does nothing else; an embedded one is a
-# program that uses the vault itself, and serves others when it says where.
+# What a process writes into owner.json before it opens the engine: an owner serves and does nothing
+# else, a shared one is a program that serves others beside its own work, an embedded one nobody.
 OWNER_ROLE = "owner"
+SHARED_ROLE = "shared"
 EMBEDDED_ROLE = "embedded"
 # Longest path of a Unix socket with its final zero byte on macOS; Linux allows 108.
 MAX_SOCKET_BYTES = 104
@@ -38,12 +39,12 @@ class Holder:
     @property
     def serves(self) -> bool:
         """Whether it serves others, now or once it has started."""
-        return self.role == OWNER_ROLE or self.ready
+        return self.role in (OWNER_ROLE, SHARED_ROLE)
 
     @property
     def ready(self) -> bool:
         """Whether it said where it can be reached."""
-        return self.socket is not None or self.port is not None
+        return self.serves and (self.socket is not None or self.port is not None)
 
 
 def read_holder(vault: Path) -> Holder | None:

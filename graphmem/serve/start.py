@@ -119,6 +119,7 @@ def same_version(found: tuple[Channel, Hello], vault: Path) -> Channel:
             f"{ours}; {todo}",
             theirs=hello.version,
             ours=ours,
+            vault=str(vault) if owned else None,
         )
     return channel
 

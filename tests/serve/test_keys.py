@@ -1,4 +1,4 @@
-"""An owner killed between commit and reply: the retry gets the first outcome, nothing is doubled."""
+"""An owner killed between commit and reply: the retry gets the first outcome."""
 
 from __future__ import annotations
 
