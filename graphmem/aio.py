@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from graphmem.memory import Memory
 from graphmem.serve.opening import Mode, open
@@ -34,7 +34,7 @@ def _threaded(
         found: Callable[..., T] = getattr(self._memory, name)
         return await asyncio.to_thread(found, *given, **named)
 
-    return call
+    return cast("Callable[Concatenate[AsyncMemory, P], Awaitable[T]]", call)
 
 
 class AsyncMemory:
