@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from graphmem.aio import AsyncMemory, open_async
     from graphmem.errors import GraphmemError, UsageError, VaultError, VaultLockedError
     from graphmem.memory import Memory
     from graphmem.model.results import (
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "AsyncMemory",
     "CausalResult",
     "GetResult",
     "GraphmemError",
@@ -42,11 +44,14 @@ __all__ = [
     "VaultStatus",
     "__version__",
     "open",
+    "open_async",
 ]
 
 _HOMES = {
     "Memory": "graphmem.memory",
     "MemoryLike": "graphmem.serve.contract",
+    "AsyncMemory": "graphmem.aio",
+    "open_async": "graphmem.aio",
     "open": "graphmem.serve.opening",
     "Scope": "graphmem.model.scope",
     "GraphmemError": "graphmem.errors",

@@ -2,12 +2,14 @@
 
 GraphmemError
 ├── UsageError            wrong arguments of a caller            (CLI exit code 2)
-│   └── InvalidInputError a value that cannot be stored
+│   ├── InvalidInputError a value that cannot be stored
+│   └── KeyReusedError    an idempotency key that was used for another call
 ├── VaultError            the vault cannot serve this            (CLI exit code 3)
 │   ├── VaultNotFoundError
 │   ├── VaultLockedError  another process holds it; carries .pid
 │   ├── VaultBusyError    too many writes wait; carries .retry_after_s
-│   ├── OwnerError        the owner process is gone, stopping or of another version
+│   ├── OwnerError        the owner process is gone or stopping
+│   │   └── OwnerVersionError  it is of another version; carries .theirs and .ours
 │   ├── VaultFormatError  made by another version of the format
 │   ├── JournalDamagedError   carries .seq of the first bad row
 │   └── ProjectionDamagedError
@@ -31,6 +33,10 @@ class UsageError(GraphmemError):
 
 class InvalidInputError(UsageError):
     """A value that cannot be stored; nothing was changed."""
+
+
+class KeyReusedError(UsageError):
+    """An idempotency key stands for one call; it was used for another one."""
 
 
 class VaultError(GraphmemError):
@@ -58,11 +64,24 @@ class VaultBusyError(VaultError):
 
 
 class OwnerError(VaultError):
-    """The vault's owner process cannot be reached, is of another version, or is ``stopping``."""
+    """The vault's owner process cannot be reached, or is ``stopping``."""
 
     def __init__(self, message: str, *, stopping: bool = False) -> None:
         super().__init__(message)
         self.stopping = stopping
+
+
+class OwnerVersionError(OwnerError):
+    """The owner of ``vault`` is of version ``theirs``, this program of ``ours``.
+
+    ``vault`` is None when stopping the owner is not the way out.
+    """
+
+    def __init__(
+        self, message: str, *, theirs: str = "", ours: str = "", vault: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.theirs, self.ours, self.vault = theirs, ours, vault
 
 
 class VaultFormatError(VaultError):

@@ -6,14 +6,15 @@ is named once in ``status().warnings`` and never fails a memory operation.
 
 from __future__ import annotations
 
-import threading
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from graphmem.errors import EmbedderError, UsageError
+from graphmem.engine import Engine, acquire, release
+from graphmem.errors import UsageError, VaultError
 from graphmem.model.care import BackupInfo, VerifyReport
 from graphmem.model.results import (
     Answer,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from graphmem.model.inputs import CauseInput, FactInput, Progress
     from graphmem.retrieve import Retriever
     from graphmem.store import VaultStore
+    from graphmem.store.projections import Fault
 
 Clock = Callable[[], datetime]
 
@@ -57,7 +59,11 @@ def _now() -> datetime:
 
 
 class Memory:
-    """One open vault. Safe to use from several threads; close it or use it in a ``with``."""
+    """One open vault. Safe to use from several threads; close it or use it in a ``with``.
+
+    Opened again in the same process it is the same vault: both are handles of one engine, whose
+    models are those of the first, and the vault is released when the last one is closed.
+    """
 
     # Whether a search waits for the embedding model, or does without until it is loaded.
     waits_for_embedder = True
@@ -70,37 +76,42 @@ class Memory:
         create: bool = True,
         clock: Clock = _now,
         role: str = "embedded",
+        fault: Fault | None = None,
     ) -> None:
         """Opens the store; ``path`` None keeps everything in memory, for tests.
 
-        ``role`` is what others are told about this process: ``owner`` serves them.
+        ``role`` is what others are told about this process: ``owner`` serves them. ``fault`` is
+        called at the named points of a commit, where a test may end the process.
         Raises VaultLockedError when another process holds the vault, VaultNotFoundError without
         ``create``, VaultFormatError for a vault of another format.
         """
-        from graphmem.store import open_store
-
         self._settings = settings
         self._clock = clock
-        self._lock = threading.RLock()
-        # Reads need the embedder, and must wait neither for an ingest nor for the extractor.
-        self._embedders, self._extractors = threading.RLock(), threading.RLock()
-        self._textless: set[str] = set()  # hashes of passages that no vector can be made of
-        self._embedder: Embedder | None = None
-        self._embedder_tried = False
-        self._extractor: Extractor | None = None
-        self._warnings: list[str] = []
         self.path = path
-        self._store: VaultStore = open_store(
-            path,
-            create=create,
-            graph=settings.engine,
-            clock=clock,
-            role=role,
-            max_log_bytes=settings.max_log_bytes,
-        )
+        self._engine = acquire(path, settings, create=create, clock=clock, role=role, fault=fault)
+        self._pid = os.getpid()
+        self._closed = False
+        self._counted = True
+
+    @classmethod
+    def beside(cls, other: Memory) -> Memory:
+        """Another handle that does not keep the vault open: for what serves it to others."""
+        made = cls.__new__(cls)
+        made.__dict__.update(other.__dict__, _counted=False, _closed=False)
+        return made
+
+    @property
+    def _store(self) -> VaultStore:
+        """The open store; raises VaultError when this handle is closed or a forked one."""
+        if self._closed:
+            raise VaultError("the vault is closed; open it again")
+        if self._pid != os.getpid():
+            raise VaultError("this vault was opened before a fork; open it again in this process")
+        return self._engine.store
 
     def __repr__(self) -> str:
-        return f"<graphmem.Memory {self.path or 'in memory'} seq={self._store.view().seq}>"
+        state = "closed" if self._closed else f"seq={self._store.view().seq}"
+        return f"<graphmem.Memory {self.path or 'in memory'} {state}>"
 
     def __enter__(self) -> Self:
         return self
@@ -123,26 +134,31 @@ class Memory:
         pattern: str | None = None,
         origin: Origin = Origin.OWNER,
         progress: Progress | None = None,
+        key: str | None = None,
     ) -> IngestReport:
         """Reads files and folders; each folder becomes a root that ``sync`` reads again.
 
         A file that cannot be read is listed in the report and the rest goes on. The same input
-        again changes nothing.
+        again changes nothing. The same ``key`` again goes on where that call stopped and reports
+        what both stored; raises KeyReusedError when it asked for something else.
         """
         chosen = [paths] if isinstance(paths, str | Path) else list(paths)
         if not chosen:
             raise UsageError("nothing to ingest: name at least one file or folder")
         ingestor = self._ingestor(progress)
-        with self._lock:
+        with self._engine.runs:
             return ingestor.ingest(
-                [Path(p) for p in chosen], project=project, pattern=pattern, origin=origin
+                [Path(p) for p in chosen], project=project, pattern=pattern, origin=origin, key=key
             )
 
-    def sync(self, *, progress: Progress | None = None) -> IngestReport:
-        """Reads all roots again; files that are gone become absent, until they are back."""
+    def sync(self, *, progress: Progress | None = None, key: str | None = None) -> IngestReport:
+        """Reads all roots again; files that are gone become absent, until they are back.
+
+        ``key`` is as with ``ingest``.
+        """
         ingestor = self._ingestor(progress)
-        with self._lock:
-            return ingestor.sync()
+        with self._engine.runs:
+            return ingestor.sync(key=key)
 
     def remember(
         self,
@@ -159,24 +175,25 @@ class Memory:
 
         A fact is ``"subject|predicate|object"`` or a ``FactInput``; ``because`` is what led to the
         text's main claim. Returns what was stored, merged with known evidence, or refused and why.
-        The same ``key`` again returns what the first call stored.
+        The same ``key`` again returns what the first call stored, with ``repeated``, and stores
+        nothing; raises KeyReusedError when that call said something else.
         """
         from graphmem.ingest import remember
 
-        with self._lock:
-            return remember(
-                self._store,
-                text,
-                facts=facts,
-                because=[because] if isinstance(because, str) else because,
-                causes=causes,
-                project=project,
-                origin=origin,
-                key=key,
-                extractor=self._extraction(),
-                embedder=self._embedder_for_note(),
-                clock=self._clock,
-            )
+        return remember(
+            self._store,
+            text,
+            facts=facts,
+            because=[because] if isinstance(because, str) else because,
+            causes=causes,
+            project=project,
+            origin=origin,
+            key=key,
+            extractor=self._extraction(),
+            embedder=self._embedder_for_note(),
+            clock=self._clock,
+            lock=self._engine.writes,
+        )
 
     def embed_some(self) -> int:
         """Embeds a few passages that have no vector yet; gives how many, 0 when all is done.
@@ -188,7 +205,7 @@ class Memory:
         embedder = self._embedding()
         if embedder is None:
             return 0
-        return embed_batch(self._store.vector_writer, embedder, self._textless)
+        return embed_batch(self._store.vector_writer, embedder, self._engine.textless)
 
     # reading
 
@@ -277,15 +294,14 @@ class Memory:
         """What the vault holds, how its parts stand, and what does not work right now."""
         status: VaultStatus = self._store.status()
         loading = () if self._is_loaded() else (LOADING,)
-        embedder = self._embedder
+        embedder = self._engine.loaded_embedder
         name = embedder.name if embedder else status.embedder or self._settings.embedder
-        return status.model_copy(
-            update={"embedder": name, "warnings": (*status.warnings, *self._warnings, *loading)}
-        )
+        warnings = (*status.warnings, *self._engine.warnings, *loading)
+        return status.model_copy(update={"embedder": name, "warnings": warnings})
 
     def rebuild(self, *, graph: bool = True, index: bool = True) -> None:
         """Makes graph and index anew from the journal; nothing is lost, vectors are kept."""
-        with self._lock:
+        with self._engine.writes:
             self._store.rebuild(graph=graph, index=index)
 
     def dump(self, *, content: bool = False) -> Iterator[str]:
@@ -326,8 +342,16 @@ class Memory:
         return self._store.needs_compaction() and self._store.compact()
 
     def close(self) -> None:
-        """Releases the vault; a second call does nothing."""
-        self._store.close()
+        """Releases the vault when this is its last handle; a second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            if self._counted and self._pid == os.getpid():
+                release(self._engine)
+
+    @property
+    def engine(self) -> Engine:
+        """What this process has open of the vault, shared with its other handles."""
+        return self._engine
 
     # parts
 
@@ -350,47 +374,25 @@ class Memory:
             self._embedding(),
             clock=self._clock,
             progress=progress,
+            lock=self._engine.writes,
         )
 
     def _extraction(self) -> Extractor:
-        with self._extractors:
-            if self._extractor is None:
-                from graphmem.extractors import SpacyExtractor
-
-                self._extractor = SpacyExtractor()
-            return self._extractor
+        return self._engine.extractor()
 
     def _embedding(self) -> Embedder | None:
-        """The embedder, or None when there is none or it cannot be loaded (said once)."""
-        with self._embedders:
-            if not self._embedder_tried:
-                self._embedder = self._load_embedder()
-                self._embedder_tried = True
-            return self._embedder
+        return self._engine.embedder()
 
     def _is_loaded(self) -> bool:
-        return self.waits_for_embedder or self._embedder_tried
+        return self.waits_for_embedder or self._engine.embedder_tried
 
     def _loaded(self) -> Embedder | None:
         """The embedder for what may go without: as it stands where nobody waits for it."""
-        return self._embedding() if self.waits_for_embedder else self._embedder
+        return self._embedding() if self.waits_for_embedder else self._engine.loaded_embedder
 
     def _embedder_for_note(self) -> Embedder | None:
         """The embedder unless so much waits for it that a note would wait long."""
         embedder = self._loaded()
         if embedder is None or self._store.view().pending_vectors() > MAX_WAITING_VECTORS:
-            return None
-        return embedder
-
-    def _load_embedder(self) -> Embedder | None:
-        from graphmem.embed import load_embedder
-
-        try:
-            embedder = load_embedder(self._settings.embedder)
-            if embedder.dimension == 0:
-                return None
-            self._store.bind_embedder(embedder.identity())
-        except EmbedderError as error:
-            self._warnings.append(f"answers without vectors: {error}")
             return None
         return embedder

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -15,7 +17,7 @@ from graphmem.cli import (
     serve_commands,
 )
 from graphmem.cli.output import EXIT_DONE, EXIT_USAGE, EXIT_VAULT, fail
-from graphmem.errors import GraphmemError, UsageError
+from graphmem.errors import GraphmemError, OwnerVersionError, UsageError
 
 app = typer.Typer(
     name="graphmem",
@@ -32,10 +34,43 @@ hook_command.register(app)
 care_commands.register(app)
 
 
+@app.callback()
+def _before(
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Restart an owner process of another version.")
+    ] = False,
+) -> None:
+    """A knowledge-graph memory that answers why, with evidence. Runs locally, needs no LLM."""
+
+
+def _may_restart(error: OwnerVersionError, arguments: Sequence[str]) -> bool:
+    """Asks a person whether the owner is stopped; without one only ``--yes`` allows it."""
+    if arguments[:1] in (["--yes"], ["-y"]):
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    sys.stderr.write(f"graphmem: {error}\nStop it once its writes are done, and go on? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _run(arguments: list[str]) -> None:
+    """Runs the command, once more after an owner of another version was stopped."""
+    try:
+        app(args=arguments, prog_name="graphmem")
+    except OwnerVersionError as error:
+        if error.vault is None or not _may_restart(error, arguments):
+            raise
+        from graphmem.serve.control import stop
+
+        stop(Path(error.vault))
+        app(args=arguments, prog_name="graphmem")
+
+
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line; returns its exit code and shows no traceback for known errors."""
     try:
-        app(args=list(arguments), prog_name="graphmem")
+        _run(list(arguments))
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else EXIT_DONE
     except UsageError as error:

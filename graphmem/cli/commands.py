@@ -190,6 +190,9 @@ def remember(
     ] = None,
     because: Annotated[list[str] | None, typer.Option(help="What led to it; repeatable.")] = None,
     project: Annotated[str, typer.Option(help="Project it belongs to.")] = "",
+    key: Annotated[
+        str | None, typer.Option(help="Idempotency key: the same one again stores nothing twice.")
+    ] = None,
     vault: Vault = None,
     as_json: Json = False,
 ) -> None:
@@ -201,7 +204,7 @@ def remember(
     """
     with graphmem.open(vault) as memory:
         result = memory.remember(
-            text, facts=fact or (), because=tuple(because or ()), project=project
+            text, facts=fact or (), because=tuple(because or ()), project=project, key=key
         )
     emit(result, as_json=as_json)
     if any(item.outcome == "refused" for item in result.items):

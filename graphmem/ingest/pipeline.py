@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -21,6 +22,7 @@ from graphmem.errors import ConflictError, GraphmemError, InvalidInputError, Rea
 from graphmem.ingest.document import ReadDocument
 from graphmem.ingest.files import load_file, parse_file
 from graphmem.ingest.plan import Draft, Plan, absence, draft_of, extract, plan_batch
+from graphmem.ingest.receipt import Earlier, Receipt, earlier
 from graphmem.ingest.roots import Job, declare, project_of, scan
 from graphmem.ingest.same_event import same_event_operations
 from graphmem.model.extraction import Extractor
@@ -68,6 +70,13 @@ class _Run:
     sources: dict[str, Source] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
     embeds: bool = True
+    receipt: Receipt | None = None
+    earlier: Earlier = field(default_factory=Earlier)
+    commits: int = 0
+
+    def next_key(self) -> str | None:
+        """The journal's key of the next commit."""
+        return None if self.receipt is None else self.receipt.name(self.commits)
 
 
 class Ingestor:
@@ -82,14 +91,17 @@ class Ingestor:
         clock: Clock,
         progress: Progress | None = None,
         zone: tzinfo = UTC,
+        lock: AbstractContextManager[object] | None = None,
     ) -> None:
-        """``zone`` is what a stamp without a zone in a source means."""
+        """``zone`` is what a stamp without a zone in a source means; ``lock`` is held while a
+        commit is planned and made, not while models run."""
         self._store = store
         self._extractor = extractor
         self._embedder = embedder if embedder is not None and embedder.dimension else None
         self._clock = clock
         self._progress = progress
         self._zone = zone
+        self._lock = lock or nullcontext()
 
     def ingest(
         self,
@@ -98,27 +110,32 @@ class Ingestor:
         project: str | None = None,
         origin: Origin = Origin.OWNER,
         pattern: str | None = None,
+        key: str | None = None,
     ) -> IngestReport:
         """Reads files and folders and keeps each as a root, unless a known root holds it.
 
-        What cannot be read is a problem in the report. Raises InvalidInputError for a project
-        name that cannot be one.
+        What cannot be read is a problem in the report; what an earlier attempt with the same
+        ``key`` stored counts as stored by this one. Raises InvalidInputError for a project name
+        that cannot be one, KeyReusedError for a key of another call.
         """
         check_text("the project", [project])
         check_text("the pattern", [pattern])
-        run = self._begin()
+        paths = list(paths)
+        asked = {"project": project, "origin": origin, "pattern": pattern}
+        run = self._begin(Receipt.of(key, "ingest", paths=paths, **asked))
         known = self._store.view().roots()
         operations, scans, missing = declare(
-            list(paths), known, project=project, pattern=pattern, origin=origin
+            paths, known, project=project, pattern=pattern, origin=origin
         )
         run.problems += missing
         if operations:
-            self._store.writer.commit(operations, actor=ACTOR)
+            self._commit(run, lambda: Plan([*operations]))
         return self._read(run, scans)
 
-    def sync(self) -> IngestReport:
+    def sync(self, *, key: str | None = None) -> IngestReport:
         """Reads all roots again; files that are gone become absent after a complete scan."""
-        return self._read(self._begin(), [(Path(r.path), r) for r in self._store.view().roots()])
+        run = self._begin(Receipt.of(key, "sync"))
+        return self._read(run, [(Path(r.path), r) for r in self._store.view().roots()])
 
     def ingest_documents(
         self, documents: Iterable[ReadDocument], *, origin: Origin = Origin.OWNER
@@ -133,8 +150,13 @@ class Ingestor:
 
     # one run
 
-    def _begin(self) -> _Run:
-        run = _Run(perf_counter())
+    def _begin(self, receipt: Receipt | None = None) -> _Run:
+        run = _Run(perf_counter(), receipt=receipt)
+        if receipt is not None:
+            run.earlier = earlier(receipt.stored(self._store.writer))
+            run.commits = run.earlier.commits
+            run.counts.update(run.earlier.counts)
+            run.counts["returned"] += len(run.earlier.returned)
         view = self._store.view()
         run.sources = {source.id: source for source in view.source_list()}
         states = view.states(run.sources)
@@ -173,7 +195,9 @@ class Ingestor:
         run.counts["read"] += 1
         if known.id in run.absent:
             run.returning.append(known)
-        else:
+        elif known.id in run.earlier.sources:
+            run.counts["changed"] += 1
+        elif known.id not in run.earlier.returned:
             run.counts["unchanged"] += 1
         if run.done % PROGRESS_FILES == 0:
             self._tell(run)
@@ -234,7 +258,7 @@ class Ingestor:
         def planned() -> Plan:
             return plan_batch(self._store.view(), batch, extracted, records, self._clock())
 
-        plan = self._commit(planned)
+        plan = self._commit(run, planned)
         run.counts.update(plan.counts)
         run.refused.update(plan.refused)
         for draft in batch:
@@ -246,13 +270,16 @@ class Ingestor:
         run.done += len(batch)
         self._tell(run)
 
-    def _commit(self, planned: Callable[[], Plan]) -> Plan:
+    def _commit(self, run: _Run, planned: Callable[[], Plan]) -> Plan:
         """Commits a plan; it is made anew when another writer came between."""
         for attempt in range(1, MAX_ATTEMPTS + 1):
-            plan = planned()
             try:
-                if plan.operations:
-                    self._store.writer.commit(plan.operations, actor=ACTOR)
+                with self._lock:
+                    plan = planned()
+                    if plan.operations:
+                        key = run.next_key()
+                        self._store.writer.commit(plan.operations, actor=ACTOR, key=key)
+                        run.commits += 1
                 return plan
             except ConflictError:
                 if attempt == MAX_ATTEMPTS:
@@ -305,7 +332,7 @@ class Ingestor:
             ]
             return Plan(operations)
 
-        self._commit(planned)
+        self._commit(run, planned)
         run.counts["absent"] += len(gone)
         run.counts["returned"] += len(run.returning)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -29,6 +30,7 @@ from graphmem.ingest.plan import (
     passage_of,
 )
 from graphmem.ingest.project import MAX_PROJECT_CHARS, display_name
+from graphmem.ingest.receipt import Receipt
 from graphmem.ingest.same_event import same_event_operations
 from graphmem.model.base import digest
 from graphmem.model.extraction import (
@@ -44,7 +46,7 @@ from graphmem.model.extraction import (
 )
 from graphmem.model.inputs import CauseInput, FactInput, check_text
 from graphmem.model.items import PassageBundle, Source
-from graphmem.model.operations import PutSource
+from graphmem.model.operations import Operation, PutFact, PutLink, PutSource
 from graphmem.model.results import RememberResult, StoredItem
 from graphmem.resolve.names import is_nameable
 from graphmem.resolve.resolver import OnlineResolver
@@ -82,19 +84,27 @@ def remember(
     extractor: Extractor,
     embedder: Embedder | None = None,
     clock: Callable[[], datetime],
+    lock: AbstractContextManager[object] | None = None,
 ) -> RememberResult:
     """Stores a text with what its caller states; ``because`` led to the text's main claim.
 
-    Words of a cause that do not stand in the text become passages of the same source. Raises
-    InvalidInputError for an empty or too long text and for facts that are not readable.
+    Words of a cause that do not stand in the text become passages of the same source. Models run
+    before and after ``lock`` is held, never meanwhile: a slow one keeps nobody from writing.
+    Raises InvalidInputError for an empty or too long text and for facts that are not readable,
+    KeyReusedError when ``key`` was used for another call.
     """
     stated = [fact if isinstance(fact, FactInput) else FactInput.parse(fact) for fact in facts]
     _check_unicode(text, stated, because, causes, project, key)
     _check(text, len(stated) + len(because) + len(causes), project)
-    call = _Call(text.replace("\r\n", "\n"), stated, because, causes, project, origin, key)
+    text = text.replace("\r\n", "\n")
+    asked = {"facts": stated, "because": because, "causes": causes, "project": project}
+    receipt = Receipt.of(key, "remember", text=text, origin=origin, **asked)
+    call = _Call(text, stated, because, causes, project, origin, receipt)
     for attempt in range(1, MAX_ATTEMPTS + 1):
+        read = _read(store.view(), call, extractor, embedder)
         try:
-            result = _remember_once(store, call, extractor, embedder, clock)
+            with lock or nullcontext():
+                result = _remember_once(store, call, read, embedder)
             break
         except ConflictError:
             if attempt == MAX_ATTEMPTS:
@@ -112,11 +122,11 @@ class _Call:
     causes: Sequence[CauseInput]
     project: str
     origin: Origin
-    key: str | None
+    receipt: Receipt | None
 
     @property
     def uri(self) -> str:
-        return f"memory:{digest('key', self.key) if self.key else digest('text', self.text)}"
+        return f"memory:{digest('text', self.text)}"
 
     @property
     def extractor(self) -> str:
@@ -147,6 +157,12 @@ def _check_unicode(
     check_text("the key", [key])
 
 
+@dataclass(frozen=True, slots=True)
+class _ReadText:
+    draft: Draft
+    extracted: Extracted
+
+
 def _check(text: str, items: int, project: str) -> None:
     if not text.strip():
         raise InvalidInputError("nothing to remember: the text is empty")
@@ -161,21 +177,23 @@ def _check(text: str, items: int, project: str) -> None:
         raise InvalidInputError(f"the project name has more than {MAX_PROJECT_CHARS} characters")
 
 
+def _read(view: View, call: _Call, extractor: Extractor, embedder: Embedder | None) -> _ReadText:
+    """The text as a draft and what the extractor finds in it."""
+    draft = _draft(call, view.source_by_uri(call.project, call.uri), embedder, view)
+    return _ReadText(draft, extract([draft], frozenset(), extractor))
+
+
 def _remember_once(
-    store: Store,
-    call: _Call,
-    extractor: Extractor,
-    embedder: Embedder | None,
-    clock: Callable[[], datetime],
+    store: Store, call: _Call, read: _ReadText, embedder: Embedder | None
 ) -> RememberResult:
+    """Plans and commits; raises ConflictError when what was read is not what is there now."""
+    earlier = call.receipt.stored(store.writer) if call.receipt is not None else []
     view = store.view()
-    previous = view.source_by_uri(call.project, call.uri)
-    if previous is not None and previous.content_hash != digest(call.text):
-        return _result(previous, ())  # the key was used for another text: the first one stands
-    draft = _draft(call, previous, embedder, view)
+    draft = _draft(call, view.source_by_uri(call.project, call.uri), embedder, view)
+    if draft.pieces != read.draft.pieces:
+        raise ConflictError("the text was remembered by another caller meanwhile; try again")
     stored = view.bundles([piece.id for piece in draft.pieces])
-    extracted = extract([draft], frozenset(), extractor)
-    stated = _stated(call, draft.pieces, extracted)
+    stated = _stated(call, draft.pieces, read.extracted)
     infos = [
         PassageInfo(
             stored[piece.id].passage if piece.id in stored else passage_of(draft, piece),
@@ -185,11 +203,30 @@ def _remember_once(
         )
         for piece in draft.pieces
     ]
-    layers = [extracted.layer, Layer(call.extractor, STATED_REVISION, stated.extractions)]
+    layers = [read.extracted.layer, Layer(call.extractor, STATED_REVISION, stated.extractions)]
     assembled = assemble(infos, layers, OnlineResolver(view), extend_stored=True)
     known = view.existing({*assembled.facts, *assembled.links})
-    _write(store, view, draft, assembled, stored)
+    if earlier:
+        source, made = _first_outcome(earlier[0], draft.source)
+        return _result(source, _items(call, stated, assembled, known - made), repeated=True)
+    _write(store, view, call, draft, assembled, stored)
     return _result(draft.source, _items(call, stated, assembled, known))
+
+
+def _first_outcome(
+    operations: Sequence[Operation], current: Source
+) -> tuple[Source, frozenset[str]]:
+    """The source as the first call with this key left it, and the facts and links it made."""
+    source, made = current, set()
+    for operation in operations:
+        match operation:
+            case PutSource(after=after) if after is not None:
+                source = after
+            case PutFact(after=after, before=None) | PutLink(after=after, before=None):
+                made.add(after.id if after is not None else "")
+            case _:
+                pass
+    return source, frozenset(made)
 
 
 def _draft(call: _Call, previous: Source | None, embedder: Embedder | None, view: View) -> Draft:
@@ -232,6 +269,7 @@ def _title(text: str) -> str:
 def _write(
     store: Store,
     view: View,
+    call: _Call,
     draft: Draft,
     assembled: Assembled,
     stored: Mapping[str, PassageBundle],
@@ -243,7 +281,8 @@ def _write(
     added = [(bundle, draft.source.project) for bundle in assembled.bundles]
     plan.operations += same_event_operations(view, added)
     if plan.operations:
-        store.writer.commit(plan.operations, actor="remember")
+        name = call.receipt.name(0) if call.receipt is not None else None
+        store.writer.commit(plan.operations, actor="remember", key=name)
 
 
 # what the caller states, as candidates
@@ -421,6 +460,8 @@ def _items(
     return tuple(items)
 
 
-def _result(source: Source, items: tuple[StoredItem, ...]) -> RememberResult:
+def _result(
+    source: Source, items: tuple[StoredItem, ...], *, repeated: bool = False
+) -> RememberResult:
     ids = tuple(ref.passage_id for ref in source.layout)
-    return RememberResult(source_id=source.id, passage_ids=ids, items=items)
+    return RememberResult(source_id=source.id, passage_ids=ids, items=items, repeated=repeated)

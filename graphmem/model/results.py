@@ -79,11 +79,15 @@ class StoredItem(Model):
 
 
 class RememberResult(Result):
-    """The ids stored or merged, and what was refused and why."""
+    """The ids stored or merged, and what was refused and why.
+
+    ``repeated``: an earlier call with the same key stored it, this one stored nothing.
+    """
 
     source_id: str
     passage_ids: tuple[str, ...]
     items: tuple[StoredItem, ...] = ()
+    repeated: bool = False
 
 
 class Span(Model):

@@ -23,7 +23,6 @@ from starlette.types import ASGIApp
 import graphmem
 from graphmem.errors import GraphmemError, OwnerError, UsageError, VaultBusyError
 from graphmem.memory import Memory
-from graphmem.model.base import digest
 from graphmem.model.inputs import Progress, ProgressEvent
 from graphmem.model.results import (
     Answer,
@@ -38,6 +37,8 @@ from graphmem.retrieve.context import printable
 from graphmem.serve import wire
 from graphmem.serve.guard import CONFINED, MCP_PATH
 from graphmem.serve.lanes import Lanes
+from graphmem.serve.plain_http import RELAY_PATH
+from graphmem.serve.runtime import OWNER_ROLE
 from graphmem.serve.wire import API, KEY_FORM, LINES, Hello, WireFact
 
 LOG = logging.getLogger("graphmem.owner")
@@ -77,7 +78,14 @@ _LINES: dict[int | str, dict[str, Any]] = {
 _BEARER = HTTPBearer(auto_error=False, description="a token of the vault: graphmem token")
 
 
-def build_api(memory: Memory, lanes: Lanes, **options: Any) -> FastAPI:
+def build_api(
+    memory: Memory,
+    lanes: Lanes,
+    *,
+    role: str = OWNER_ROLE,
+    version: str = graphmem.__version__,
+    **options: Any,
+) -> FastAPI:
     """The application over an open vault; ``options`` go to FastAPI."""
     app = FastAPI(
         title="graphmem",
@@ -93,7 +101,7 @@ def build_api(memory: Memory, lanes: Lanes, **options: Any) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _wrong_form)
     app.add_exception_handler(HTTPException, _no_such_thing)
     app.add_exception_handler(Exception, _unknown_error)
-    _add_service(app, memory, lanes)
+    _add_service(app, memory, lanes, role, version)
     _add_reads(app, memory, lanes)
     _add_writes(app, memory, lanes)
     return app
@@ -101,7 +109,8 @@ def build_api(memory: Memory, lanes: Lanes, **options: Any) -> FastAPI:
 
 def add_mcp(app: FastAPI, mcp: ASGIApp) -> None:
     """Serves MCP beside the interface; all other addresses stay with the interface."""
-    app.router.routes.append(Route(MCP_PATH, endpoint=mcp, include_in_schema=False))
+    for path in (MCP_PATH, RELAY_PATH):
+        app.router.routes.append(Route(path, endpoint=mcp, include_in_schema=False))
 
 
 async def _known_error(_: Request, error: Exception) -> Response:
@@ -146,7 +155,7 @@ def _reply(model: BaseModel, status: int = 200, headers: dict[str, str] | None =
     return Response(text, status, headers, media_type="application/json")
 
 
-def _add_service(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
+def _add_service(app: FastAPI, memory: Memory, lanes: Lanes, role: str, version: str) -> None:
     @app.get("/health")
     async def health() -> dict[str, str]:
         """That someone is there."""
@@ -156,8 +165,9 @@ def _add_service(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
     async def hello() -> Hello:
         """Which version answers, and its process."""
         return Hello(
-            version=graphmem.__version__,
+            version=version,
             pid=os.getpid(),
+            role=role,
             vault=os.path.realpath(memory.path or ""),
             stopping=lanes.queue.closed,
         )
@@ -238,14 +248,10 @@ def _below_roots(paths: Sequence[str], memory: Memory) -> bool:
     )
 
 
-def _key(given: str | None, body: wire.Request) -> str | None:
-    """The key of one write: the caller's for these arguments, so that no other write is taken
-    for done when a key is used again."""
-    if given is None:
-        return None
-    if not KEY_FORM.fullmatch(given):
+def _key(given: str | None) -> str | None:
+    if given is not None and not KEY_FORM.fullmatch(given):
         raise UsageError(f"{wire.KEY_HEADER} has 1 to 128 printable ASCII characters")
-    return digest(type(body).__name__, given, body.model_dump_json())
+    return given
 
 
 def _add_writes(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
@@ -254,18 +260,18 @@ def _add_writes(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
         """Stores a text with the facts and causes the caller states."""
 
         def call(_: Progress | None) -> RememberResult:
-            return Memory.remember(
-                memory,
+            return memory.remember(
                 body.text,
                 facts=[each.fact() if isinstance(each, WireFact) else each for each in body.facts],
                 because=body.because,
                 causes=[each.stated() for each in body.causes],
                 project=body.project,
                 origin=body.origin,
-                key=body.key,
+                key=told if body.key is None else body.key,
             )
 
-        return await _told(request, lanes, call, _key(key, body))
+        told = _key(key)
+        return await _told(request, lanes, call)
 
     @app.post(f"{API}/ingest", response_model=IngestReport, responses=_LINES)
     async def ingest(request: Request, body: wire.IngestRequest, key: Key = None) -> Response:
@@ -278,21 +284,24 @@ def _add_writes(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
                 pattern=body.pattern,
                 origin=body.origin,
                 progress=progress,
+                key=told,
             )
 
+        told = _key(key)
         relative = [path for path in body.paths if not os.path.isabs(path) or "\0" in path]
         if relative:
             raise UsageError(f"paths are absolute; {relative[0]!r} is not")
         if request.scope.get(CONFINED, True) and not _below_roots(body.paths, memory):
             text = "callers from other machines may only have folders read that are roots already"
             return _reply(wire.packed(UsageError(text)), 403)
-        return await _told(request, lanes, call, _key(key, body))
+        return await _told(request, lanes, call, long=True)
 
     @app.post(f"{API}/sync", response_model=IngestReport, responses=_LINES)
     async def sync(request: Request, body: wire.SyncRequest, key: Key = None) -> Response:
         """Reads all roots again."""
-        call = lambda progress: memory.sync(progress=progress)  # noqa: E731
-        return await _told(request, lanes, call, _key(key, body))
+        told = _key(key)
+        call = lambda progress: memory.sync(progress=progress, key=told)  # noqa: E731
+        return await _told(request, lanes, call, long=True)
 
     @app.post(f"{API}/rebuild", response_model=VaultStatus, responses=_LINES)
     async def rebuild(request: Request, body: wire.RebuildRequest, key: Key = None) -> Response:
@@ -302,20 +311,21 @@ def _add_writes(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
             memory.rebuild(graph=body.graph, index=body.index)
             return memory.status()
 
-        return await _told(request, lanes, call, _key(key, body))
+        _key(key)  # made anew twice it is the same
+        return await _told(request, lanes, call, long=True)
 
 
 async def _told(
-    request: Request, lanes: Lanes, call: Callable[[Progress | None], M], key: str | None
+    request: Request, lanes: Lanes, call: Callable[[Progress | None], M], *, long: bool = False
 ) -> Response:
     """The reply of a long write: one object, or lines with progress for who asks for lines."""
     if LINES not in request.headers.get("accept", ""):
-        return _reply(await lanes.write(partial(call, None), key))
-    return StreamingResponse(_lines(lanes, call, key), media_type=LINES)
+        return _reply(await lanes.write(partial(call, None), long=long))
+    return StreamingResponse(_lines(lanes, call, long), media_type=LINES)
 
 
 async def _lines(
-    lanes: Lanes, call: Callable[[Progress | None], M], key: str | None
+    lanes: Lanes, call: Callable[[Progress | None], M], long: bool
 ) -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
     events: asyncio.Queue[ProgressEvent] = asyncio.Queue()
@@ -323,7 +333,7 @@ async def _lines(
     def progress(event: ProgressEvent) -> None:
         loop.call_soon_threadsafe(events.put_nowait, event)
 
-    work = asyncio.ensure_future(lanes.write(partial(call, progress), key))
+    work = asyncio.ensure_future(lanes.write(partial(call, progress), long=long))
     while not work.done():
         news = asyncio.ensure_future(events.get())
         await asyncio.wait({work, news}, timeout=BEAT_S, return_when=asyncio.FIRST_COMPLETED)

@@ -95,10 +95,10 @@ class Background:
                 causes=[each.stated() for each in request.causes],
                 project=request.project,
                 origin=Origin.AGENT,
-                key=request.key or None,
+                key=request.key or note.key,
             )
 
-        self.queue.run(call, key=note.key)
+        self.queue.run(call)
 
     def _embed(self) -> None:
         while not self._stop.is_set() and self.memory.embed_some():

@@ -49,9 +49,10 @@ class MemoryLike(Protocol):
         pattern: str | None = None,
         origin: Origin = Origin.OWNER,
         progress: Progress | None = None,
+        key: str | None = None,
     ) -> IngestReport: ...
 
-    def sync(self, *, progress: Progress | None = None) -> IngestReport: ...
+    def sync(self, *, progress: Progress | None = None, key: str | None = None) -> IngestReport: ...
 
     def remember(
         self,

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import time
 from pathlib import Path
 
 from graphmem.errors import OwnerError, UsageError
 from graphmem.serve.owner import Options, exposure
-from graphmem.serve.runtime import read_holder
+from graphmem.serve.runtime import OWNER_ROLE, read_holder
 from graphmem.serve.start import (
-    LOOK_AGAIN_S,
     START_TIMEOUT_S,
+    end_owner,
     ensure_owner,
     find_owner,
     same_version,
 )
-
-# How long a stop waits for the writes that were accepted, in seconds.
-STOP_TIMEOUT_S = 60.0
 
 
 def start(options: Options, idle_exit: str) -> str:
@@ -57,12 +51,10 @@ def stop(vault: Path) -> str:
     found = find_owner(vault)
     if found is None:
         raise UsageError(f"no owner process serves {vault}")
-    pid = found[1].pid
-    os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + STOP_TIMEOUT_S
-    while time.monotonic() < deadline:
-        holder = read_holder(vault)
-        if holder is None or holder.pid != pid:
-            return f"process {pid} has left"
-        time.sleep(LOOK_AGAIN_S)
-    raise OwnerError(f"process {pid} still writes after {STOP_TIMEOUT_S:.0f} s; see owner.log")
+    hello = found[1]
+    if hello.role != OWNER_ROLE:
+        raise UsageError(
+            f"process {hello.pid} is no owner but a program with {vault} open; close it there"
+        )
+    end_owner(vault, hello.pid)
+    return f"process {hello.pid} has left"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from graphmem.errors import VaultBusyError, VaultError
-from graphmem.serve.writes import MAX_WAITING, WriteQueue
+from graphmem.memory import Memory
+from graphmem.serve.contract import MemoryLike
+from graphmem.serve.writes import MAX_WAITING, WriteQueue, stopping
 
 # Reads at a time; more wait their turn.
 MAX_READS = 16
@@ -33,31 +35,75 @@ class Lanes:
 
     async def read(self, call: Callable[[], T]) -> T:
         """The result of a read; raises VaultError when it takes too long."""
-        loop = asyncio.get_running_loop()
         try:
             return await asyncio.wait_for(
-                loop.run_in_executor(self._reads, call), self._read_timeout_s
+                asyncio.wrap_future(self._submit(self._reads, call)), self._read_timeout_s
             )
         except TimeoutError:
-            raise VaultError(
-                f"the read took longer than {self._read_timeout_s:.0f} s and was given up; "
-                "ask for less, or again in a moment"
-            ) from None
+            raise self._too_long() from None
 
-    async def write(self, call: Callable[[], T], key: str | None = None) -> T:
+    def read_here(self, call: Callable[[], T]) -> T:
+        """As ``read``, for a caller that has a thread of its own."""
+        future = self._submit(self._reads, call)
+        try:
+            return future.result(self._read_timeout_s)
+        except TimeoutError:
+            future.cancel()
+            raise self._too_long() from None
+
+    def _too_long(self) -> VaultError:
+        return VaultError(
+            f"the read took longer than {self._read_timeout_s:g} s and was given up; "
+            "ask for less, or again in a moment"
+        )
+
+    async def write(self, call: Callable[[], T], *, long: bool = False) -> T:
         """The result of a write once its turn has come; goes on when the caller leaves."""
         if self._calling >= MAX_CALLERS:
             raise VaultBusyError("too many writes are waiting; nothing was stored, try again")
-        loop = asyncio.get_running_loop()
+        turn = self._submit(self._callers, partial(self.queue.run, call, long=long))
         self._calling += 1
-        turn = loop.run_in_executor(self._callers, partial(self.queue.run, call, key=key))
-        turn.add_done_callback(self._one_less)
-        return await asyncio.shield(turn)
+        waiting = asyncio.wrap_future(turn)
+        waiting.add_done_callback(self._one_less)
+        return await asyncio.shield(waiting)
 
-    def _one_less(self, _: object) -> None:
+    def _one_less(self, done: asyncio.Future[Any]) -> None:
         self._calling -= 1
+        if not done.cancelled():
+            done.exception()  # seen: the caller may have left
+
+    @staticmethod
+    def _submit(pool: ThreadPoolExecutor, call: Callable[[], T]) -> Future[T]:
+        try:
+            return pool.submit(call)
+        except RuntimeError:  # the lanes are closed, or the interpreter is ending
+            raise stopping() from None
 
     def close(self) -> None:
         """Starts nothing new; what runs is not waited for."""
         self._reads.shutdown(wait=False, cancel_futures=True)
         self._callers.shutdown(wait=False, cancel_futures=True)
+
+
+_READS = frozenset({"search", "kg_query", "find_causal_links", "get", "to_networkx", "status"})
+_WRITES = frozenset({"remember"})
+
+
+class InLanes:
+    """A ``Memory`` whose calls go through the lanes; for tools with threads of their own."""
+
+    def __init__(self, memory: Memory, lanes: Lanes) -> None:
+        self._memory, self._lanes = memory, lanes
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._memory, name)
+        if name in _READS:
+            return lambda *given, **named: self._lanes.read_here(partial(call, *given, **named))
+        if name in _WRITES:
+            return lambda *given, **named: self._lanes.queue.run(partial(call, *given, **named))
+        return call
+
+
+def in_lanes(memory: Memory, lanes: Lanes) -> MemoryLike:
+    """The memory with its reads and notes in the lanes."""
+    return cast(MemoryLike, InLanes(memory, lanes))

@@ -36,6 +36,7 @@ from graphmem.model.results import (
 from graphmem.serve.bounds import MAX_REPLY_TOKENS, bounded
 from graphmem.serve.contract import MemoryLike
 from graphmem.serve.guard import ROLE
+from graphmem.serve.keys import REQUEST_KEY
 from graphmem.serve.lenient import lenient, refusal
 from graphmem.serve.plain_schema import plain_schema, plain_values
 from graphmem.serve.relay_route import add_relay
@@ -237,7 +238,7 @@ def _add_writing(server: FastMCP, source: Source) -> None:
                 causes=[CauseInput(c.cause, c.effect, LinkKind(c.kind)) for c in causes],
                 project=project,
                 origin=Origin.AGENT,
-                key=key or None,
+                key=key or REQUEST_KEY.get(),
             )
 
         loop = asyncio.get_running_loop()

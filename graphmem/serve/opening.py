@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import time
 from collections.abc import Callable
@@ -11,11 +12,13 @@ from typing import Literal, get_args
 
 from pydantic import ValidationError
 
+from graphmem.engine import close_all, is_open_here
 from graphmem.errors import UsageError, VaultLockedError
 from graphmem.memory import Memory
+from graphmem.serve.beside import serve_beside
 from graphmem.serve.contract import MemoryLike
 from graphmem.serve.remote import RemoteMemory
-from graphmem.serve.runtime import read_holder
+from graphmem.serve.runtime import SHARED_ROLE, read_holder
 from graphmem.serve.start import START_TIMEOUT_S, find_owner, same_version
 from graphmem.settings import Settings, read_settings, vault_path
 
@@ -41,16 +44,18 @@ def open(
 ) -> MemoryLike:
     """Opens the vault at ``path`` (default: the settings' vault), creating it when allowed.
 
-    ``embedded`` runs the engine here and needs the vault for itself. ``client`` uses the vault's
-    owner process and starts one when there is none; its clock is the owner's. ``auto`` embeds
-    when the vault is free and otherwise is a client of the owner that holds it.
+    ``embedded`` runs the engine here and keeps the vault to itself. ``client`` uses the process
+    that serves the vault and starts an owner when there is none; its clock is the owner's.
+    ``auto`` embeds when the vault is free, and lets other processes use it meanwhile; otherwise it
+    is a client of the process that has it. A vault that this process has open already is shared:
+    each handle is closed by itself.
 
     ``engine`` is the graph engine of a new vault, ``kuzu`` or ``ladybug``; for one that exists it
     must be the vault's own.
 
-    Raises VaultLockedError when a process holds it that serves nobody, VaultNotFoundError without
-    ``create``, VaultFormatError for a vault of another format, OwnerError for an owner of another
-    version, MissingExtraError for an engine that is not installed.
+    Raises VaultLockedError when a process keeps it to itself, VaultNotFoundError without
+    ``create``, VaultFormatError for a vault of another format, OwnerVersionError for an owner of
+    another version, MissingExtraError for an engine that is not installed.
     """
     if mode not in get_args(Mode):
         raise UsageError(f"mode {mode!r} is not one of {', '.join(get_args(Mode))}")
@@ -95,20 +100,25 @@ def _whichever(
     """Asks a running owner first: opening an engine only to find the vault held takes longer."""
     begun = time.monotonic()
     while True:
-        found = find_owner(vault) if _owned(vault) else None
+        found = None if is_open_here(vault) or not _served(vault) else find_owner(vault)
         if found is not None:
             same_version(found, vault)
             return _client(vault, settings, create)
         try:
-            return Memory(vault, settings, create=create, clock=clock)
+            memory = Memory(vault, settings, create=create, clock=clock, role=SHARED_ROLE)
         except VaultLockedError as error:
             waited = time.monotonic() - begun
-            patience = START_TIMEOUT_S if _owned(vault) else HELD_PATIENCE_S
+            patience = START_TIMEOUT_S if _served(vault) else HELD_PATIENCE_S
             if error.pid == os.getpid() or waited > patience:
                 raise
+        else:
+            atexit.unregister(close_all)
+            atexit.register(close_all)  # what a program forgets to close is closed at its end
+            serve_beside(memory, vault)
+            return memory
         time.sleep(TRY_AGAIN_S)
 
 
-def _owned(vault: Path) -> bool:
+def _served(vault: Path) -> bool:
     holder = read_holder(vault)
     return holder is not None and holder.serves

@@ -9,46 +9,38 @@ import logging
 import os
 import re
 import signal
-import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import uvicorn
+from typing import TYPE_CHECKING
 
 import graphmem
 from graphmem.errors import GraphmemError, UsageError, VaultLockedError
 from graphmem.memory import Memory
-from graphmem.model.inputs import CauseInput, FactInput
-from graphmem.model.results import RememberResult
-from graphmem.serve.api import add_mcp, build_api
 from graphmem.serve.background import Background
-from graphmem.serve.channel import has_unix_sockets
-from graphmem.serve.guard import LOOPBACK, MCP_PATH, Activity, Guard
-from graphmem.serve.keys import REQUEST_KEY
-from graphmem.serve.lanes import Lanes
-from graphmem.serve.mcp import build
-from graphmem.serve.patience import KEEP_ALIVE_S, MAX_HEAD_BYTES, PatientProtocol
-from graphmem.serve.runtime import OWNER_ROLE, read_holder, socket_path
+from graphmem.serve.guard import Activity
+from graphmem.serve.lanes import READ_TIMEOUT_S, Lanes
+from graphmem.serve.runtime import OWNER_ROLE, read_holder
+from graphmem.serve.service import Place, describe, listen, server_of
 from graphmem.serve.start import EXIT_HELD, LOCK_PATIENCE_S, START_TIMEOUT_S, find_owner
-from graphmem.serve.tokens import load_tokens
 from graphmem.serve.writes import WriteQueue
 from graphmem.settings import Settings
-from graphmem.vocabulary import Origin
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from graphmem.store.projections import Fault
 
 LOG = logging.getLogger("graphmem.owner")
 # Pause between two tries to get the vault, in seconds.
 TRY_AGAIN_S = 0.1
-# After the writes are done, open streams of clients are given this long, in seconds.
-GRACE_S = 3
 # Longest pause between two looks whether nobody came, in seconds.
 IDLE_LOOK_S = 2.0
-# Connections that wait to be taken.
-BACKLOG = 128
+# Exit code after a second signal, when accepted writes may be unfinished.
+EXIT_AT_ONCE = 1
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
@@ -63,6 +55,12 @@ class Options:
     port: int = 0
     idle_exit_s: float | None = 1800.0
     allow_remote: bool = False
+    version: str = field(default_factory=lambda: graphmem.__version__)
+    read_timeout_s: float = READ_TIMEOUT_S
+
+    def place(self) -> Place:
+        """Where it serves."""
+        return Place(self.vault, self.host, self.port, self.allow_remote, version=self.version)
 
 
 def seconds(text: str) -> float | None:
@@ -106,56 +104,67 @@ def _is_loopback(host: str) -> bool:
 
 
 class OwnedMemory(Memory):
-    """A ``Memory`` whose tools write through the queue, and whose callers wait for no model."""
+    """A ``Memory`` whose callers wait for no model."""
 
-    queue: WriteQueue
     waits_for_embedder = False
 
-    def remember(
-        self,
-        text: str,
-        *,
-        facts: Sequence[str | FactInput] = (),
-        because: str | Sequence[str] = (),
-        causes: Sequence[CauseInput] = (),
-        project: str = "",
-        origin: Origin = Origin.OWNER,
-        key: str | None = None,
-    ) -> RememberResult:
-        """See ``Memory.remember``; waits for its turn."""
-        call = super().remember
-        return self.queue.run(
-            lambda: call(
-                text,
-                facts=facts,
-                because=because,
-                causes=causes,
-                project=project,
-                origin=origin,
-                key=key,
-            ),
-            key=REQUEST_KEY.get(),
-        )
+
+class Leaving:
+    """The wish to end the process: the first drains the writes, a second ends it at once.
+
+    Signals are taken before the vault is opened, so that one that comes meanwhile is not lost.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._wake: Callable[[], object] | None = None
+
+    def on_signals(self) -> None:
+        """Makes SIGTERM and SIGINT ask; only the main thread may call this."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._signal())
+
+    def _signal(self) -> None:
+        if self.asked:
+            os._exit(EXIT_AT_ONCE)
+        self.ask("told to stop")
+
+    def ask(self, reason: str) -> None:
+        """Asks once; safe in a signal handler and from any thread."""
+        if not self.asked:
+            self.asked = True
+            LOG.info("leaving: %s", reason)
+            if self._wake is not None:
+                self._wake()
+
+    def wake_with(self, wake: Callable[[], object]) -> None:
+        """What an ask sets off; at once when it was asked before."""
+        self._wake = wake
+        if self.asked:
+            wake()
 
 
-def run_owner(options: Options) -> int:
+def run_owner(options: Options, *, fault: Fault | None = None) -> int:
     """Serves the vault until it is told to stop or nobody comes; returns the exit code.
 
-    0: served, or another owner was faster; 4: a process holds the vault for itself.
+    0: served, or another owner was faster; 4: a process holds the vault for itself. ``fault`` is
+    called at the named points of a commit.
     """
     warning = exposure(options)
+    leaving = Leaving()
+    leaving.on_signals()
     _log_to_stderr()
     if warning is not None:
         LOG.warning(warning)
     try:
-        memory = _open(options)
+        memory = _open(options, leaving, fault)
     except VaultLockedError as error:
         print(f"graphmem: {error}", file=sys.stderr)
         return EXIT_HELD
     if memory is None:
         return 0
     with contextlib.closing(memory):
-        asyncio.run(_serve(memory, options))
+        asyncio.run(_serve(memory, options, leaving))
     return 0
 
 
@@ -165,17 +174,17 @@ def _log_to_stderr() -> None:
     LOG.setLevel(logging.INFO)
 
 
-def _open(options: Options) -> OwnedMemory | None:
-    """The open vault, None when another owner has it.
+def _open(options: Options, leaving: Leaving, fault: Fault | None) -> Memory | None:
+    """The open vault, None when another owner has it or this one is not wanted any more.
 
     Waits for holders that leave soon, longer for an owner that finishes its writes.
     """
     begun = time.monotonic()
-    while True:
+    while not leaving.asked:
         try:
-            return OwnedMemory(options.vault, options.settings, role=OWNER_ROLE)
+            return OwnedMemory(options.vault, options.settings, role=OWNER_ROLE, fault=fault)
         except VaultLockedError:
-            with contextlib.suppress(GraphmemError):
+            with contextlib.suppress(GraphmemError):  # it is about to leave, or no owner at all
                 if find_owner(options.vault) is not None:
                     return None
             holder = read_holder(options.vault)
@@ -183,140 +192,48 @@ def _open(options: Options) -> OwnedMemory | None:
             if time.monotonic() - begun > (START_TIMEOUT_S if owned else LOCK_PATIENCE_S):
                 raise
         time.sleep(TRY_AGAIN_S)
+    return None
 
 
-async def _serve(memory: OwnedMemory, options: Options) -> None:
-    queue, activity = WriteQueue(), Activity()
-    memory.queue = queue
-    lanes = Lanes(queue)
-    mcp = build(lambda: memory).http_app(path=MCP_PATH, host_origin_protection=False)
-    api = build_api(memory, lanes, lifespan=mcp.lifespan)
-    add_mcp(api, mcp)
-    names = LOOPBACK | {options.host.lower()}
-    tokens = load_tokens(options.vault)
-    guard = Guard(api, tokens, activity, remote=options.allow_remote, names=names)
+async def _serve(memory: Memory, options: Options, leaving: Leaving) -> None:
+    queue, activity, loop = WriteQueue(), Activity(), asyncio.get_running_loop()
+    lanes, place = Lanes(queue, read_timeout_s=options.read_timeout_s), options.place()
     with ExitStack() as opened:
         opened.callback(lanes.close)
-        sockets = _listen(options, opened)
-        _describe(memory, options, sockets)
-        server = _Server(guard)
-        stop = _Stop(server, queue)
-        stop.on_signals()
-        watch = asyncio.create_task(_leave_when_idle(stop, activity, options))
-        background = Background(memory, options.vault, queue)
+        sockets = listen(place, opened)
+        server = server_of(memory, place, lanes, activity)
+        describe(memory, place, sockets)
+        LOG.info("serving %s on http://%s:%d", place.vault, place.host, sockets[0].getsockname()[1])
+        asked = asyncio.Event()
+        leaving.wake_with(lambda: loop.call_soon_threadsafe(asked.set))
+        tasks = [
+            asyncio.create_task(_leave(asked, queue, server)),
+            asyncio.create_task(_leave_when_idle(leaving, queue, activity, options)),
+        ]
+        background = Background(memory, place.vault, queue)
         background.start()
         await server.serve(sockets=sockets)
-        watch.cancel()
+        for task in tasks:
+            task.cancel()
         background.stop()
         await asyncio.to_thread(queue.drain)
 
 
-class _Server(uvicorn.Server):
-    """A server that leaves signals to its owner."""
-
-    def __init__(self, app: Any) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=PatientProtocol,
-                h11_max_incomplete_event_size=MAX_HEAD_BYTES,
-                timeout_keep_alive=KEEP_ALIVE_S,
-                proxy_headers=False,  # or any caller could say who it is
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                ws="none",
-                lifespan="on",
-                backlog=BACKLOG,
-                timeout_graceful_shutdown=GRACE_S,
-            )
-        )
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Nothing is captured here."""
-        yield
+async def _leave(asked: asyncio.Event, queue: WriteQueue, server: uvicorn.Server) -> None:
+    """Takes no more writes, finishes those accepted, then ends the server."""
+    await asked.wait()
+    await asyncio.to_thread(queue.drain)
+    server.should_exit = True
 
 
-class _Stop:
-    """Leaving: the first request drains the writes, a second signal ends the process at once."""
-
-    def __init__(self, server: uvicorn.Server, queue: WriteQueue) -> None:
-        self._server, self._queue = server, queue
-        self._leaving: asyncio.Task[None] | None = None
-
-    def on_signals(self) -> None:
-        """Makes SIGTERM and SIGINT stop the process."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            try:
-                loop.add_signal_handler(number, self._signal)
-            except NotImplementedError:
-                signal.signal(number, lambda *_: loop.call_soon_threadsafe(self._signal))
-
-    def _signal(self) -> None:
-        if self._leaving is not None:
-            os._exit(1)
-        self.begin("told to stop")
-
-    def begin(self, reason: str) -> None:
-        """Takes no more writes, finishes those accepted, then ends the server."""
-        if self._leaving is None:
-            LOG.info("leaving: %s", reason)
-            self._leaving = asyncio.create_task(self._leave())
-
-    async def _leave(self) -> None:
-        await asyncio.to_thread(self._queue.drain)
-        self._server.should_exit = True
-
-
-async def _leave_when_idle(stop: _Stop, activity: Activity, options: Options) -> None:
+async def _leave_when_idle(
+    leaving: Leaving, queue: WriteQueue, activity: Activity, options: Options
+) -> None:
     limit = options.idle_exit_s
     pause = IDLE_LOOK_S if limit is None else min(IDLE_LOOK_S, limit / 4)
     while True:
         await asyncio.sleep(pause)
-        if limit is not None and activity.idle_s() >= limit:
-            stop.begin("nobody came")
+        if limit is not None and not queue.busy and activity.idle_s() >= limit:
+            leaving.ask("nobody came")
         elif not (options.vault / "lock").exists():
-            stop.begin("the vault's folder is gone")
-
-
-def _listen(options: Options, opened: ExitStack) -> list[socket.socket]:
-    """The sockets to serve on: TCP first, then the Unix socket where there are any."""
-    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    tcp = opened.enter_context(socket.socket(family))
-    if os.name == "posix":
-        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        tcp.bind((options.host, options.port))
-    except OSError as error:
-        raise UsageError(
-            f"cannot listen on {options.host}:{options.port}: {error.strerror}; use another --port"
-        ) from error
-    if not has_unix_sockets():
-        return [tcp]
-    path = socket_path(options.vault)
-    path.unlink(missing_ok=True)  # left by an owner that was killed: this process has the lock
-    unix = opened.enter_context(socket.socket(socket.AF_UNIX))
-    unix.bind(str(path))
-    opened.callback(path.unlink, missing_ok=True)
-    path.chmod(0o600)
-    unix.listen(BACKLOG)
-    tcp.listen(BACKLOG)
-    return [tcp, unix]
-
-
-def _describe(memory: Memory, options: Options, sockets: list[socket.socket]) -> None:
-    port = sockets[0].getsockname()[1]
-    path = str(sockets[1].getsockname()) if len(sockets) > 1 else None
-    memory.describe(
-        {
-            "pid": os.getpid(),
-            "role": OWNER_ROLE,
-            "version": graphmem.__version__,
-            "host": options.host,
-            "port": port,
-            "socket": path,
-        }
-    )
-    LOG.info("serving %s on http://%s:%d", options.vault, options.host, port)
+            leaving.ask("the vault's folder is gone")

@@ -35,7 +35,7 @@ from graphmem.model.results import (
 from graphmem.model.scope import EVERYTHING, Scope
 from graphmem.serve import wire
 from graphmem.serve.channel import Channel, Lost, Unreachable
-from graphmem.serve.start import ensure_owner
+from graphmem.serve.start import Replace, ensure_owner, never
 from graphmem.serve.wire import API, KEY_HEADER, LINES, ErrorReply, WireCause, WireFact
 from graphmem.settings import Settings
 from graphmem.vocabulary import Direction, Origin
@@ -43,8 +43,10 @@ from graphmem.vocabulary import Direction, Origin
 if TYPE_CHECKING:
     import networkx as nx
 
-# A call is sent once, and once more when the owner died, was gone or is stopping.
-ATTEMPTS = 2
+# A call is sent once more when the owner died while it ran; then something is wrong with it.
+MOST_LOST = 1
+# A call that nobody took (the owner has left or is leaving) changed nothing and is sent again.
+MOST_UNSENT = 4
 # Random bytes of a request's key: two calls never share one.
 KEY_BYTES = 16
 
@@ -55,15 +57,15 @@ T = TypeVar("T")
 class _Stopping(Exception):
     """The owner takes no more writes; nothing was stored."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: OwnerError) -> None:
         self.error = error
 
 
 class RemoteMemory:
     """See ``graphmem.Memory``. Safe to use from several threads.
 
-    Every call may be sent twice: reads change nothing, a write carries a key that the owner
-    remembers, and what a write stores is named by its content, so that a new owner stores it once.
+    When the owner dies a call is sent once more, to a new one: reads change nothing, and a write
+    carries a key that stands in the journal with what it stored.
     """
 
     def __init__(
@@ -73,11 +75,13 @@ class RemoteMemory:
         *,
         create: bool = True,
         new_key: Callable[[int], str] = secrets.token_hex,
+        replace: Replace = never,
     ) -> None:
-        """Nothing is started before ``warm`` or the first call."""
+        """Nothing is started before ``warm`` or the first call; ``replace`` says whether an owner
+        of another version is replaced."""
         self.path: Path | None = path
         self._vault, self._settings, self._create = path, settings, create
-        self._new_key = new_key
+        self._new_key, self._replace = new_key, replace
         self._guard = threading.Lock()
         self._channel: Channel | None = None
         self._closed = False
@@ -106,6 +110,7 @@ class RemoteMemory:
         pattern: str | None = None,
         origin: Origin = Origin.OWNER,
         progress: Progress | None = None,
+        key: str | None = None,
     ) -> IngestReport:
         """Reads files and folders; relative paths are taken from this process's folder."""
         chosen = [paths] if isinstance(paths, str | Path) else list(paths)
@@ -115,11 +120,11 @@ class RemoteMemory:
         request = _made(
             wire.IngestRequest, paths=told, project=project, pattern=pattern, origin=origin
         )
-        return self._write("ingest", request, IngestReport, progress)
+        return self._write("ingest", request, IngestReport, progress, key)
 
-    def sync(self, *, progress: Progress | None = None) -> IngestReport:
+    def sync(self, *, progress: Progress | None = None, key: str | None = None) -> IngestReport:
         """Reads all roots again."""
-        return self._write("sync", wire.SyncRequest(), IngestReport, progress)
+        return self._write("sync", wire.SyncRequest(), IngestReport, progress, key)
 
     def remember(
         self,
@@ -263,25 +268,29 @@ class RemoteMemory:
             raise VaultError("the vault is closed; open it again")
         with self._guard:
             if self._channel is None:
-                self._channel = ensure_owner(self._vault, self._settings, create=self._create)
+                self._channel = ensure_owner(
+                    self._vault, self._settings, create=self._create, replace=self._replace
+                )
             return self._channel
 
     def _attempt(self, call: Callable[[Channel], T]) -> T:
-        """The outcome of a call that may be sent twice."""
-        for attempt in range(1, ATTEMPTS + 1):
+        """The outcome of a call that may be sent twice; see the constants for how often."""
+        lost = unsent = 0
+        while True:
             channel = self._connected()
             try:
                 return call(channel)
-            except (Unreachable, Lost) as error:
-                last: Exception = OwnerError(f"the owner process is gone ({error}); try again")
+            except Lost as error:
+                lost, last = lost + 1, _gave_up(self._vault, error)
+            except Unreachable as error:
+                unsent, last = unsent + 1, _gave_up(self._vault, error)
             except _Stopping as stopping:
-                last = stopping.error
+                unsent, last = unsent + 1, stopping.error
             with self._guard:
                 if self._channel is channel:
                     self._channel = None
-            if attempt == ATTEMPTS:
+            if lost > MOST_LOST or unsent > MOST_UNSENT:
                 raise last
-        raise AssertionError("unreachable")
 
     def _read(self, name: str, request: Model, kind: type[R]) -> R:
         body = _encoded(request)
@@ -289,13 +298,26 @@ class RemoteMemory:
         return kind.model_validate_json(reply)
 
     def _write(
-        self, name: str, request: Model, kind: type[R], progress: Progress | None = None
+        self,
+        name: str,
+        request: Model,
+        kind: type[R],
+        progress: Progress | None = None,
+        key: str | None = None,
     ) -> R:
         body = _encoded(request)
-        headers = {KEY_HEADER: self._new_key(KEY_BYTES), "Accept": LINES}
+        headers = {KEY_HEADER: key or self._new_key(KEY_BYTES), "Accept": LINES}
         return self._attempt(
             lambda channel: _result(channel.lines(f"{API}/{name}", body, headers), kind, progress)
         )
+
+
+def _gave_up(vault: Path, error: Exception) -> OwnerError:
+    return OwnerError(
+        f"the process that serves {vault} is gone ({error or type(error).__name__}), and so is the "
+        "one that was started for it; what it stored is kept. See owner.log there, run graphmem "
+        "status, then try again"
+    )
 
 
 def _made(kind: type[R], /, **values: Any) -> R:

@@ -14,8 +14,11 @@ from graphmem.errors import OwnerError
 
 OWNER_FILE = "owner.json"
 LOG_FILE = "owner.log"
-# The role an owner process writes into owner.json; others only hold the vault for themselves.
+# What a process writes into owner.json before it opens the engine: an owner serves and does nothing
+# else, a shared one is a program that serves others beside its own work, an embedded one nobody.
 OWNER_ROLE = "owner"
+SHARED_ROLE = "shared"
+EMBEDDED_ROLE = "embedded"
 # Longest path of a Unix socket with its final zero byte on macOS; Linux allows 108.
 MAX_SOCKET_BYTES = 104
 # Characters of the hash in a socket's name: 80 bits.
@@ -35,8 +38,8 @@ class Holder:
 
     @property
     def serves(self) -> bool:
-        """Whether it is an owner process, ready or still starting."""
-        return self.role == OWNER_ROLE
+        """Whether it serves others, now or once it has started."""
+        return self.role in (OWNER_ROLE, SHARED_ROLE)
 
     @property
     def ready(self) -> bool:

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
+
 import graphmem
-from graphmem.errors import OwnerError, VaultError, VaultLockedError, VaultNotFoundError
+from graphmem.errors import (
+    OwnerError,
+    OwnerVersionError,
+    VaultError,
+    VaultLockedError,
+    VaultNotFoundError,
+)
 from graphmem.serve.channel import Channel, Lost, Unreachable, has_unix_sockets
-from graphmem.serve.runtime import LOG_FILE, Holder, read_holder, socket_path
+from graphmem.serve.runtime import LOG_FILE, OWNER_ROLE, Holder, read_holder, socket_path
 from graphmem.serve.tokens import load_tokens
 from graphmem.serve.wire import API, Hello
 from graphmem.settings import Settings
@@ -24,8 +34,11 @@ START_TIMEOUT_S = 120.0
 LOCK_PATIENCE_S = 5.0
 # Pause between two looks whether the owner is there, in seconds.
 LOOK_AGAIN_S = 0.03
-# Longest wait for the first word of an owner, in seconds.
-HELLO_TIMEOUT_S = 10.0
+# Longest wait for the first word, in seconds: a program that has the vault open loads what it needs
+# to serve when the first client knocks.
+HELLO_TIMEOUT_S = 30.0
+# How long a stop waits for the writes that were accepted, in seconds.
+STOP_TIMEOUT_S = 60.0
 # Exit code of an owner that did not get the vault because a process holds it for itself.
 EXIT_HELD = 4
 # A log beyond this many bytes is begun anew.
@@ -51,7 +64,12 @@ def find_owner(vault: Path) -> tuple[Channel, Hello] | None:
                 f"the owner process of {vault} does not take the vault's token (status "
                 f"{reply.status}); end that process and try again"
             )
-        hello = Hello.model_validate_json(reply.body)
+        try:
+            hello = Hello.model_validate_json(reply.body)
+        except ValidationError:
+            raise OwnerError(
+                f"what serves {vault} does not answer like graphmem; end that process"
+            ) from None
         # A copied folder names the socket of the vault it was copied from.
         if hello.vault == os.path.realpath(vault) and not hello.stopping:
             return channel, hello
@@ -68,15 +86,73 @@ def _channels(vault: Path, holder: Holder | None) -> list[Channel]:
     return [] if ready is None else [Channel(None, ready.host, ready.port, token)]
 
 
+Replace = Callable[[OwnerVersionError], bool]
+
+
+def never(_: OwnerVersionError) -> bool:
+    """An owner of another version is not replaced without being asked."""
+    return False
+
+
+def older(error: OwnerVersionError) -> bool:
+    """Whether the owner is of an older version, which a server of agents replaces by itself."""
+    return _numbers(error.theirs) < _numbers(error.ours)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version.split("+", maxsplit=1)[0]))
+
+
 def same_version(found: tuple[Channel, Hello], vault: Path) -> Channel:
-    """The channel; raises OwnerError when the owner is of another version."""
+    """The channel; raises OwnerVersionError when the owner is of another version."""
     channel, hello = found
-    if hello.version != graphmem.__version__:
-        raise OwnerError(
+    ours = graphmem.__version__
+    if hello.version != ours:
+        owned = hello.role == OWNER_ROLE
+        todo = (
+            "stop it with graphmem serve --stop and try again"
+            if owned
+            else "that is a program with the vault open: close it there and try again"
+        )
+        raise OwnerVersionError(
             f"{vault} is served by process {hello.pid} of graphmem {hello.version}, this is "
-            f"{graphmem.__version__}; stop it with graphmem serve --stop and try again"
+            f"{ours}; {todo}",
+            theirs=hello.version,
+            ours=ours,
+            vault=str(vault) if owned else None,
         )
     return channel
+
+
+def _usable(found: tuple[Channel, Hello], vault: Path, replace: Replace) -> Channel | None:
+    """The channel of an owner of this version; None after it was stopped to be replaced."""
+    try:
+        return same_version(found, vault)
+    except OwnerVersionError as error:
+        if found[1].role != OWNER_ROLE or not replace(error):
+            raise
+    end_owner(vault, found[1].pid)
+    return None
+
+
+def end_owner(vault: Path, pid: int) -> None:
+    """Asks an owner to finish its writes and leave, and waits for that.
+
+    Raises OwnerError when it does not leave.
+    """
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        return
+    except PermissionError:
+        raise OwnerError(f"process {pid} belongs to another user; stop it there") from None
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while time.monotonic() < deadline:
+        holder = read_holder(vault)
+        if holder is None or holder.pid != pid:
+            return
+        time.sleep(LOOK_AGAIN_S)
+    raise OwnerError(f"process {pid} still writes after {STOP_TIMEOUT_S:.0f} s; see owner.log")
 
 
 def ensure_owner(
@@ -86,18 +162,22 @@ def ensure_owner(
     create: bool,
     arguments: Sequence[str] = (),
     timeout_s: float = START_TIMEOUT_S,
+    replace: Replace = never,
 ) -> Channel:
     """The channel to the vault's owner, started when there is none.
 
-    Raises VaultNotFoundError without ``create``, VaultLockedError when a process holds the vault
-    for itself, OwnerError when the owner does not come up, VaultError with what it said.
+    ``replace`` says whether an owner of another version is stopped, once its writes are done.
+    Raises OwnerVersionError when it is not, VaultNotFoundError without ``create``,
+    VaultLockedError when a process keeps the vault to itself, OwnerError when the owner does not
+    come up, VaultError with what it said.
     """
     deadline = time.monotonic() + timeout_s
     child: subprocess.Popen[bytes] | None = None
     while True:
         found = find_owner(vault)
-        if found is not None:
-            return same_version(found, vault)
+        channel = None if found is None else _usable(found, vault, replace)
+        if channel is not None:
+            return channel
         if child is None:
             if not create and not (vault / "vault.json").is_file():
                 raise VaultNotFoundError(f"there is no vault at {vault}; make one: graphmem init")

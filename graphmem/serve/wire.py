@@ -6,13 +6,14 @@ import re
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from graphmem import errors
 from graphmem.memory import DEFAULT_DEPTH, DEFAULT_FACTS, DEFAULT_LIMIT
 from graphmem.model.base import Model, UtcDatetime
 from graphmem.model.inputs import CauseInput, FactInput
 from graphmem.model.scope import EVERYTHING, Scope
+from graphmem.serve.runtime import OWNER_ROLE
 from graphmem.vocabulary import Direction, LinkKind, Origin, Polarity
 
 API = "/api/v1"
@@ -196,12 +197,18 @@ class GraphReply(Model):
 
 
 class Hello(Model):
-    """Who answers: the owner process of the vault at a real path."""
+    """Who answers: the process that serves the vault at a real path.
+
+    Fields of another version are passed over: this is what tells versions apart.
+    """
+
+    model_config = ConfigDict(extra="ignore")
 
     name: str = "graphmem"
     version: str
     pid: int
     vault: str
+    role: str = OWNER_ROLE
     stopping: bool = False
 
 
@@ -221,6 +228,7 @@ class ErrorReply(Model):
 
 # HTTP status per class, the first that fits.
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
+    (errors.KeyReusedError, 409),
     (errors.UsageError, 400),
     (errors.VaultNotFoundError, 404),
     (errors.ConflictError, 409),
@@ -229,7 +237,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (errors.GraphmemError, 503),
 )
 # Attributes that travel with an error.
-_DETAILS = ("pid", "seq", "path", "retry_after_s", "stopping")
+_DETAILS = ("pid", "seq", "path", "retry_after_s", "stopping", "theirs", "ours")
 
 
 def status_of(error: errors.GraphmemError) -> int:

@@ -202,6 +202,29 @@ class Journal:
             ).fetchone()
         return None if row is None else Committed(row[0], row[1], row[2], repeated=True)
 
+    def find_under(self, prefix: str) -> list[tuple[str, Committed]]:
+        """The batches whose key begins with an ASCII prefix, each with its key, in order."""
+        beyond = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        with self._lock:
+            rows: list[Any] = self._db.execute(
+                "SELECT key, batch, first_seq, last_seq FROM batch "
+                "WHERE key >= ? AND key < ? ORDER BY first_seq",
+                (prefix, beyond),
+            ).fetchall()
+        return [
+            (key, Committed(batch, first, last, repeated=True)) for key, batch, first, last in rows
+        ]
+
+    def operations(self, committed: Committed) -> tuple[Operation, ...]:
+        """The operations of a batch; those that were purged are left out."""
+        with self._lock:
+            rows: list[Any] = self._db.execute(
+                "SELECT seq, payload FROM journal WHERE seq BETWEEN ? AND ? "
+                "AND payload IS NOT NULL ORDER BY seq",
+                (committed.first_seq, committed.last_seq),
+            ).fetchall()
+        return tuple(_parse(payload, seq) for seq, payload in rows)
+
     def append(
         self, operations: Sequence[Operation], *, at: datetime, actor: str, key: str | None = None
     ) -> Committed:

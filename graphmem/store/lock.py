@@ -17,7 +17,18 @@ from graphmem.store.trouble import told
 # Who holds the vault, for people and clients; only the lock decides.
 OWNER_FILE = "owner.json"
 
-_HELD: set[str] = set()
+_HELD: dict[str, ExitStack] = {}
+
+
+def _forget() -> None:
+    """In a forked child: the lock stays the parent's, and ends with the parent."""
+    for files in _HELD.values():
+        files.close()
+    _HELD.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 class VaultLock:
@@ -36,10 +47,9 @@ class VaultLock:
                 pid=os.getpid(),
             )
         with ExitStack() as taken:
-            _take_file(folder, taken)
-            _take_folder(folder, taken)
+            self._locked = [_take_file(folder, taken), *_take_folder(folder, taken)]
             self._taken = taken.pop_all()
-        _HELD.add(self._key)
+        _HELD[self._key] = self._taken
         try:
             self.describe({"pid": os.getpid(), "role": role})
         except BaseException:
@@ -59,10 +69,12 @@ class VaultLock:
         """Gives the lock back; a second call does nothing."""
         if self._key in _HELD:
             with self._taken:
-                _HELD.discard(self._key)
+                del _HELD[self._key]
                 if _holder(self._folder) == os.getpid():  # the folder may have been moved meanwhile
                     with suppress(OSError):  # information only: a stale one misleads nobody
                         (self._folder / OWNER_FILE).unlink()
+                for handle in self._locked:
+                    _give_back(handle)
 
 
 def _holder(folder: Path) -> int | None:
@@ -72,8 +84,8 @@ def _holder(folder: Path) -> int | None:
         return None
 
 
-def _take_file(folder: Path, taken: ExitStack) -> None:
-    """Locks the file ``lock``, the one that has this name now."""
+def _take_file(folder: Path, taken: ExitStack) -> int:
+    """Locks the file ``lock``, the one that has this name now; gives its handle."""
     path = folder / "lock"
     while True:
         try:
@@ -88,14 +100,14 @@ def _take_file(folder: Path, taken: ExitStack) -> None:
         with suppress(FileNotFoundError):
             if os.path.samestat(os.stat(path), os.fstat(file.fileno())):
                 taken.callback(file.close)
-                return
+                return file.fileno()
         file.close()  # deleted between opening and locking: whoever comes next has a new one
 
 
-def _take_folder(folder: Path, taken: ExitStack) -> None:
+def _take_folder(folder: Path, taken: ExitStack) -> list[int]:
     """Locks the folder itself, where that can be done: its lock outlives a deleted file."""
     if sys.platform == "win32":
-        return
+        return []
     import fcntl
 
     handle = os.open(folder, os.O_RDONLY)
@@ -108,6 +120,8 @@ def _take_folder(folder: Path, taken: ExitStack) -> None:
         # Some file systems of a network lock files only; then the file alone must do.
         if error.errno not in (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP):
             raise told(f"cannot lock {folder}", error) from error
+        return []
+    return [handle]
 
 
 def _held(folder: Path) -> VaultLockedError:
@@ -126,3 +140,11 @@ def _take(file: IO[str]) -> None:
         import fcntl
 
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _give_back(handle: int) -> None:
+    """Unlocks the file, also when a forked process still has it open."""
+    if sys.platform != "win32":
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_UN)

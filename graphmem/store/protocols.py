@@ -55,6 +55,10 @@ class Writer(Protocol):
         """
         ...
 
+    def committed_under(self, prefix: str) -> Mapping[str, tuple[Operation, ...]]:
+        """The commits whose key begins so, in order: key and operations, purged ones left out."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Scored:

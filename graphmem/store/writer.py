@@ -8,7 +8,7 @@ stores anything. The same after an interruption (Ctrl-C), so that no batch is ev
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 
@@ -61,6 +61,13 @@ class StoreWriter:
             rows = [JournalRow(n, iso(at), committed.batch, actor, key, op) for n, op in told]
             self._publish(rows)
             return committed
+
+    def committed_under(self, prefix: str) -> Mapping[str, tuple[Operation, ...]]:
+        """The commits whose key begins so; see the protocol."""
+        return {
+            key: self._journal.operations(committed)
+            for key, committed in self._journal.find_under(prefix)
+        }
 
     def paused(self) -> AbstractContextManager[object]:
         """Keeps commits away, for work on the projections."""

@@ -1,10 +1,11 @@
 """remember: what the caller states is stored, merged or refused, item by item."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from graphmem.errors import InvalidInputError
+from graphmem.errors import InvalidInputError, KeyReusedError, UsageError
 from graphmem.ingest import CauseInput, FactInput, remember
 from graphmem.model.results import RememberResult
 from graphmem.model.scope import EVERYTHING
@@ -153,11 +154,37 @@ def test_negation_and_validity_are_kept(store: Store) -> None:
 
 
 def test_a_key_used_again_gives_what_the_first_call_stored(store: Store) -> None:
-    first = say(store, "One text.", key="k1")
+    asked = {"facts": ["Orion|uses|Basalt"], "because": ["Chalk broke."], "key": "k1"}
+    first = say(store, "Orion moved.", **asked)  # type: ignore[arg-type]
+    say(store, "Orion moved.", because=["It was old."])
     seq = store.view().seq
-    other = say(store, "Another text.", key="k1")
-    assert (other.source_id, other.passage_ids) == (first.source_id, first.passage_ids)
+    again = say(store, "Orion moved.", **asked)  # type: ignore[arg-type]
+    assert again == first.model_copy(update={"repeated": True})
     assert store.view().seq == seq
+
+
+@pytest.mark.parametrize(
+    "other", [{"text": "Another text."}, {"because": ["Else."]}, {"origin": Origin.OWNER}]
+)
+def test_a_key_used_for_something_else_is_refused(store: Store, other: dict[str, Any]) -> None:
+    say(store, "One text.", key="k1")
+    seq = store.view().seq
+    with pytest.raises(KeyReusedError, match="'k1'"):
+        say(store, **{"text": "One text.", "key": "k1", **other})
+    assert store.view().seq == seq
+
+
+def test_two_keys_for_the_same_text_are_one_note(store: Store) -> None:
+    first = say(store, "One text.", key="k1")
+    second = say(store, "One text.", key="k2")
+    assert (second.source_id, second.repeated) == (first.source_id, False)
+    assert len(store.view().source_list()) == 1
+
+
+@pytest.mark.parametrize("key", ["", "  ", "k" * 257])
+def test_a_useless_key_is_refused(store: Store, key: str) -> None:
+    with pytest.raises(UsageError, match="key"):
+        say(store, "One text.", key=key)
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "x" * 100_001])

@@ -13,6 +13,7 @@ import graphmem
 from graphmem.errors import (
     GraphmemError,
     InvalidInputError,
+    KeyReusedError,
     UsageError,
     VaultError,
     VaultNotFoundError,
@@ -24,11 +25,18 @@ from graphmem.serve.contract import MemoryLike
 from graphmem.vocabulary import LinkKind, Origin, Polarity
 
 MODES = ("embedded", "client")
+# A client of an owner process, and one of a program that has the vault open itself.
+WAYS = (*MODES, "beside")
 
 
-@pytest.fixture(params=MODES)
+@pytest.fixture(params=WAYS)
 def memory(request: pytest.FixtureRequest, vault: Path) -> Iterator[MemoryLike]:
-    with graphmem.open(vault, mode=request.param) as opened:
+    if request.param != "beside":
+        with graphmem.open(vault, mode=request.param) as opened:
+            yield opened
+        return
+    with graphmem.open(vault) as holder, graphmem.open(vault, mode="client") as opened:
+        assert isinstance(holder, graphmem.Memory) and not isinstance(opened, graphmem.Memory)
         yield opened
 
 
@@ -90,9 +98,24 @@ def test_stated_facts_and_causes_keep_all_their_parts(memory: MemoryLike) -> Non
 
 
 def test_the_same_key_stores_once_and_answers_as_before(memory: MemoryLike) -> None:
-    first = memory.remember("The first text.", key="k1")
-    assert memory.remember("The first text.", key="k1").source_id == first.source_id
+    asked: dict[str, Any] = {"facts": ["Orion|uses|Basalt"], "key": "k1 with spaces, ü"}
+    first = memory.remember("The first text.", **asked)
+    again = memory.remember("The first text.", **asked)
+    assert again == first.model_copy(update={"repeated": True})
     assert memory.status().counts["source"] == 1
+    with pytest.raises(KeyReusedError, match="k1"):
+        memory.remember("The second text.", **asked)
+
+
+def test_an_ingest_with_a_known_key_reports_what_was_stored(
+    memory: MemoryLike, notes: Path
+) -> None:
+    first = memory.ingest(notes, key="run-1")
+    again = memory.ingest(notes, key="run-1")
+    assert again.model_copy(update={"seconds": first.seconds}) == first
+    assert memory.ingest(notes, key="run-2").unchanged == 2
+    with pytest.raises(KeyReusedError, match="run-1"):
+        memory.ingest(notes / "a.md", key="run-1")
 
 
 def test_the_same_text_without_a_key_is_one_source(memory: MemoryLike) -> None:

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 import graphmem
-from graphmem.errors import OwnerError, VaultLockedError
+from graphmem.errors import OwnerVersionError, VaultLockedError
 from graphmem.model.inputs import ProgressEvent
 from graphmem.serve.remote import RemoteMemory
 from graphmem.serve.runtime import MAX_SOCKET_BYTES, OWNER_FILE, read_holder, socket_path
-from graphmem.serve.start import find_owner
+from graphmem.serve.start import find_owner, older
 from graphmem.settings import read_settings
 from tests.serve.conftest import Start, alive, owner_of, wait_for
 
@@ -53,8 +53,11 @@ def test_auto_embeds_a_free_vault_and_is_a_client_of_a_served_one(vault: Path) -
         assert caught.value.pid == owner_of(vault).pid
 
 
-def test_a_vault_held_by_a_notebook_is_refused_with_its_pid(vault: Path) -> None:
-    script = "import sys, graphmem; m = graphmem.open(sys.argv[1]); print(1, flush=True); input()"
+def test_a_vault_kept_by_another_program_is_refused_with_its_pid(vault: Path) -> None:
+    script = (
+        "import sys, graphmem; m = graphmem.open(sys.argv[1], mode='embedded');"
+        "print(1, flush=True); input()"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", script, str(vault)],
         stdin=subprocess.PIPE,
@@ -66,6 +69,7 @@ def test_a_vault_held_by_a_notebook_is_refused_with_its_pid(vault: Path) -> None
             with pytest.raises(VaultLockedError, match=str(notebook.pid)) as caught:
                 graphmem.open(vault, mode=mode)  # type: ignore[arg-type]
             assert caught.value.pid == notebook.pid
+        assert cli("status", "--vault", str(vault)).returncode == 3
         notebook.communicate("\n")
     with graphmem.open(vault, mode="client") as memory:
         assert memory.status().seq == 0
@@ -287,14 +291,100 @@ def test_a_stopping_owner_hands_over_to_a_new_one(vault: Path) -> None:
         assert owner_of(vault).pid != first
 
 
-def test_another_version_is_named_with_what_to_do(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with graphmem.open(vault, mode="client"):
-        monkeypatch.setattr(graphmem, "__version__", "99.0.0")
+def harness(vault: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """A real owner that was told its version."""
+    command = [sys.executable, str(Path(__file__).with_name("harness.py")), str(vault)]
+    process = subprocess.Popen([*command, *arguments])
+    wait_for(lambda: find_owner(vault) is not None)
+    return process
+
+
+@pytest.mark.parametrize("version", ["0.0.9", "99.0.0"])
+def test_another_version_is_named_with_what_to_do(vault: Path, version: str) -> None:
+    with harness(vault, "--version", version) as process:
         for mode in ("auto", "client"):
-            with pytest.raises(OwnerError, match=r"99\.0\.0.*graphmem serve --stop"):
+            with pytest.raises(OwnerVersionError, match="graphmem serve --stop") as caught:
                 graphmem.open(vault, mode=mode)  # type: ignore[arg-type]
+            assert (caught.value.theirs, caught.value.ours) == (version, graphmem.__version__)
+        refused = cli("status", "--vault", str(vault))
+        assert refused.returncode == 3 and version in refused.stderr
+        assert process.poll() is None
+        restarted = cli("--yes", "status", "--vault", str(vault))
+        assert restarted.returncode == 0, restarted.stderr
+        assert process.wait(30) == 0
+
+
+def test_a_server_of_agents_replaces_an_older_owner_but_no_newer_one(vault: Path) -> None:
+    memory = RemoteMemory(vault, read_settings(), replace=older)
+    with harness(vault, "--version", "0.0.9") as process:
+        memory.remember("Orion moved.")
+        assert process.wait(30) == 0
+    os.kill(owner_of(vault).pid, signal.SIGKILL)
+    wait_for(lambda: find_owner(vault) is None)
+    with harness(vault, "--version", "99.0.0") as process:
+        with pytest.raises(OwnerVersionError):
+            RemoteMemory(vault, read_settings(), replace=older).status()
+        assert process.poll() is None
+        process.kill()
+
+
+def test_a_signal_while_the_vault_is_opened_is_not_lost(vault: Path) -> None:
+    held = graphmem.open(vault, mode="embedded")  # an owner that starts waits for it
+    command = [sys.executable, "-m", "graphmem", "serve", "--foreground", "--vault", str(vault)]
+    process = subprocess.Popen(command)
+    caught = Path(f"/proc/{process.pid}/status")
+    wait_for(lambda: _takes_sigterm(caught))
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 0
+    held.close()
+
+
+def _takes_sigterm(status: Path) -> bool:
+    line = next(x for x in status.read_text().splitlines() if x.startswith("SigCgt:"))
+    return bool(int(line.split()[1], 16) & 1 << (signal.SIGTERM - 1))
+
+
+@pytest.mark.slow
+def test_five_processes_that_start_at_once_all_write(vault: Path) -> None:
+    script = (
+        "import sys, graphmem; print(1, flush=True); input();"
+        "m = graphmem.open(sys.argv[1], mode=sys.argv[3]);"
+        "m.remember('Note ' + sys.argv[2] + ' is here.'); m.close()"
+    )
+    modes = ["client", "auto", "client", "auto", "client"]
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(vault), str(n), mode],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for n, mode in enumerate(modes)
+    ]
+    for process in running:
+        assert process.stdout is not None and process.stdout.readline() == "1\n"
+    for process in running:  # the barrier
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in running:
+        _, said = process.communicate(timeout=180)
+        assert process.returncode == 0, said
+    with graphmem.open(vault) as memory:
+        assert memory.status().counts["source"] == 5
+    print("5 of 5 wrote; 5 notes are there")
+
+
+@pytest.mark.slow
+def test_fifty_writers_at_once_are_served_or_told_to_wait(vault: Path) -> None:
+    with graphmem.open(vault, mode="client") as memory, ThreadPoolExecutor(50) as pool:
+        memory.remember("The models are loaded.")
+        begun = time.monotonic()
+        waiting = [pool.submit(memory.remember, f"Pump {n} moved.") for n in range(50)]
+        assert all(each.result().passage_ids for each in waiting)
+        assert memory.status().counts["source"] == 51
+    print(f"50 parallel writes in {time.monotonic() - begun:.1f} s, 0 refused")
 
 
 def test_serve_starts_and_stops_one_owner(vault: Path) -> None:

@@ -12,56 +12,42 @@ from graphmem.serve.owner import seconds
 from graphmem.serve.writes import WriteQueue
 
 
-def test_writes_run_one_at_a_time() -> None:
-    queue, running, most = WriteQueue(), 0, 0
+def test_runs_wait_for_each_other_and_notes_pass_them() -> None:
+    queue, running, most, free = WriteQueue(), 0, 0, threading.Event()
 
-    def write() -> None:
+    def run() -> None:
         nonlocal running, most
         running += 1
         most = max(most, running)
-        time.sleep(0.005)
+        free.wait(10)
         running -= 1
 
-    threads = [threading.Thread(target=queue.run, args=(write,)) for _ in range(20)]
+    threads = [
+        threading.Thread(target=queue.run, args=(run,), kwargs={"long": True}) for _ in range(5)
+    ]
     for thread in threads:
         thread.start()
+    assert queue.run(lambda: 7) == 7
+    assert queue.busy
+    free.set()
     for thread in threads:
         thread.join()
     assert most == 1
+    assert not queue.busy
 
 
 def test_a_full_queue_refuses_with_a_hint_and_recovers() -> None:
     queue, free = WriteQueue(bound=1, patience_s=0.05), threading.Event()
     holding = threading.Thread(target=queue.run, args=(free.wait,))
     holding.start()
-    time.sleep(0.02)
+    while not queue.busy:
+        time.sleep(0.005)
     with pytest.raises(VaultBusyError, match="try again") as caught:
         queue.run(lambda: 1)
     assert caught.value.retry_after_s > 0
     free.set()
     holding.join()
     assert queue.run(lambda: 2) == 2
-
-
-def test_the_same_key_runs_once_also_while_it_runs() -> None:
-    queue, ran, free = WriteQueue(), [], threading.Event()
-
-    def write() -> int:
-        ran.append(1)
-        free.wait()
-        return len(ran)
-
-    found: list[int] = []
-    threads = [
-        threading.Thread(target=lambda: found.append(queue.run(write, key="k"))) for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    free.set()
-    for thread in threads:
-        thread.join()
-    assert found == [1, 1, 1, 1]
-    assert queue.run(write, key="k") == 1
 
 
 def test_an_error_reaches_the_caller_and_frees_the_place() -> None:
@@ -80,7 +66,8 @@ def test_draining_finishes_what_was_accepted_and_takes_no_more() -> None:
     ]
     for thread in threads:
         thread.start()
-    time.sleep(0.02)
+    while not done:
+        time.sleep(0.002)
     queue.drain()
     assert len(done) == 10
     with pytest.raises(OwnerError, match="stopping") as caught:
