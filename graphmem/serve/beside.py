@@ -64,7 +64,7 @@ class Beside:
             return
         try:
             asyncio.run(self._serve())
-        except (GraphmemError, OSError) as error:
+        except Exception as error:  # a thread has no caller; the status says it
             _alone(self._memory, error)
             self._opened.close()  # who waits is told at once instead of never
 

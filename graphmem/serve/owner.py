@@ -201,7 +201,9 @@ async def _serve(memory: Memory, options: Options, leaving: Leaving) -> None:
     with ExitStack() as opened:
         opened.callback(lanes.close)
         sockets = listen(place, opened)
+        activity.begin()  # what it takes to start is not idling
         server = server_of(memory, place, lanes, activity)
+        activity.end()
         describe(memory, place, sockets)
         LOG.info("serving %s on http://%s:%d", place.vault, place.host, sockets[0].getsockname()[1])
         asked = asyncio.Event()
