@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import statistics
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +18,7 @@ import numpy as np
 from graphmem.store.graph.base import EdgeRow, GraphChanges, GraphStore, Row
 from graphmem.store.graph.cypher_engine import CypherGraph
 from graphmem.store.graph.engines import ENGINES, MEMORY
-from graphmem.store.graph.files import log_bytes
+from graphmem.store.graph.files import PROBE_BYTES, log_bytes, map_bytes
 from graphmem.store.graph.memory import MemoryGraph
 from graphmem.store.graph.snapshot import SnapshotBuilder
 
@@ -150,8 +152,14 @@ def write_on(name: str, path: Path) -> None:
 
 
 def check(name: str, path: Path) -> dict[str, int | bool]:
-    """Where the graph stands, and whether it holds exactly what was committed up to there."""
-    graph = opened(name, path)
+    """Where the graph stands, and whether it holds exactly what was committed up to there.
+
+    With bounded memory: a damaged file may ask for all there is.
+    """
+    size = map_bytes(path)
+    resource.setrlimit(resource.RLIMIT_AS, (size + PROBE_BYTES, size + PROBE_BYTES))
+    engine = ENGINES[name]
+    graph = CypherGraph(path, replace(engine, options={**engine.options, "max_db_size": size}))
     seq = graph.applied_seq
     base = made_up(200, 1_000)
     texts = {key: row["text"] for key, row in base.nodes["Statement"].items()}

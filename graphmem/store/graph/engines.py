@@ -44,7 +44,7 @@ class Engine:
         MissingExtraError says how to install it, VaultError that this process has another one.
         """
         for other in ENGINES.values():
-            if other != self and other.module_name in sys.modules:
+            if other.name != self.name and other.module_name in sys.modules:
                 raise VaultError(
                     f"this process has loaded {other.name}, and {self.name} cannot run beside it; "
                     f"open the vault in another process, or with mode='client'"

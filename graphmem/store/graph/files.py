@@ -26,6 +26,12 @@ BUFFER_POOL_BYTES = 512 * 1024 * 1024
 # A probe replays the log and counts every table; 200,000 nodes take well below this.
 PROBE_TIMEOUT_SECONDS = 60.0
 
+# Memory a probe may use beside its map of the file: Kuzu asks for more than 6 GB when it reads a
+# zeroed page, and would take the machine down with it.
+PROBE_BYTES = 4 * 1024**3
+# The least size of a probe's map of the file, in bytes; the default of 8 TB cannot be limited.
+LEAST_MAP_BYTES = 1024**3
+
 # A file that is being built beside the one in use.
 FRESH_SUFFIX = ".new"
 # A finished file that waits to take the place of the one in use.
@@ -39,7 +45,10 @@ _open_lock = threading.Lock()
 # Runs in the child: needs nothing but the engine, never writes, and leaves without closing.
 _PROBE = """
 import importlib, json, os, sys
-name, path, options, queries = json.load(sys.stdin)
+name, path, options, queries, memory = json.load(sys.stdin)
+if os.name == "posix":
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 module = importlib.import_module(name)
 connection = module.Connection(module.Database(path, read_only=True, **options))
 for query in queries:
@@ -99,11 +108,16 @@ def probe(path: Path, engine: Engine, timeout: float = PROBE_TIMEOUT_SECONDS) ->
         return True
     queries = [count_nodes(name) for name in NODE_TABLES]
     queries += [count_edges(name) for name in REL_TABLES]
-    options = {"buffer_pool_size": BUFFER_POOL_BYTES, **engine.options}
+    size = map_bytes(path)
+    options = {
+        "buffer_pool_size": BUFFER_POOL_BYTES,
+        "max_db_size": size,
+        **engine.options,
+    }
     try:
         child = subprocess.run(
             [sys.executable, "-c", _PROBE],
-            input=json.dumps([engine.module_name, str(path), options, queries]),
+            input=json.dumps([engine.module_name, str(path), options, queries, size + PROBE_BYTES]),
             capture_output=True,
             text=True,
             timeout=timeout,
@@ -112,6 +126,12 @@ def probe(path: Path, engine: Engine, timeout: float = PROBE_TIMEOUT_SECONDS) ->
     except subprocess.TimeoutExpired:
         return False
     return child.returncode == 0
+
+
+def map_bytes(path: Path) -> int:
+    """A power of two in which a file, its log and as much again find room, in bytes."""
+    needed = 4 * (os.path.getsize(path) + log_bytes(path))
+    return max(LEAST_MAP_BYTES, 1 << needed.bit_length())
 
 
 def log_bytes(path: Path) -> int:
