@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import ingest, retrieval
+from tests.bench import engines, ingest, retrieval
 from tests.bench.records import NoDataError, Record, find_records, hide_titles
 from tests.bench.stats import estimate
 from tests.bench.systems import PlainBM25
@@ -136,3 +136,25 @@ def test_the_ingest_bench_prints_its_ratios_and_writes_json(
     parts = sum(run[name] for name in ("read", "extract", "embed", "commit", "other"))
     assert parts == pytest.approx(run["total"], rel=0.01)
     assert found["again"]["ratio"] < 1.0
+
+
+@pytest.mark.slow
+def test_the_engine_bench_prints_speed_and_outcomes_and_writes_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.json"
+    sizes = ["--nodes", "100", "--edges", "300", "--kills", "1", "--damages", "1"]
+    assert engines.main([*sizes, "--engines", "memory", "kuzu", "--json", str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert "commit of 20 nodes" in shown
+    found = json.loads(out.read_text())
+    assert found["kuzu"]["survived"]["kill in a commit"] == {"whole": 1}
+    assert sum(found["kuzu"]["survived"]["log cut off"].values()) == 1
+    assert "survived" not in found["memory"]
+
+
+def test_the_engine_bench_refuses_an_engine_that_is_not_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert engines.main(["--engines", "neptune"]) == 2
+    assert "neptune" in capsys.readouterr().err
