@@ -29,7 +29,7 @@ def is_full(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno in _FULL:
         return True
     if isinstance(error, apsw.IOError):
-        return error.extendedresult in _FULL_RESULTS
+        return getattr(error, "extendedresult", 0) in _FULL_RESULTS
     return isinstance(error, apsw.FullError) or _says(error, _FULL_WORDS)
 
 

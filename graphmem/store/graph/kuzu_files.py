@@ -17,9 +17,10 @@ from typing import Any
 
 import kuzu
 
-from graphmem.errors import ProjectionDamagedError, VaultError, VaultLockedError
+from graphmem.errors import ProjectionDamagedError, VaultLockedError
 from graphmem.store.graph.cypher import count_edges, count_nodes
 from graphmem.store.graph.schema import NODE_TABLES, REL_TABLES
+from graphmem.store.trouble import told
 
 # Cap of the page cache; Kuzu's default is 80 % of the machine. Scans and joins over 100,000 nodes
 # and 500,000 edges need about 16 MB, one large batch of writes some tens more.
@@ -74,7 +75,7 @@ def _open(path: Path) -> Any:
         if "Could not set lock" in text:
             raise VaultLockedError(f"another process has {path} open") from error
         if "No space left" in text or "Permission denied" in text or "Mmap" in text:
-            raise VaultError(f"cannot open {path}: {text}") from error
+            raise told(f"{path} cannot be opened", error) from error
         raise ProjectionDamagedError(f"cannot open {path}: rebuild the graph ({text})") from error
 
 
