@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-from graphmem.errors import ProjectionDamagedError, VaultError
+from graphmem.errors import ProjectionDamagedError
 from graphmem.store.graph.base import GraphStore
 from graphmem.store.graph.changes import NothingStored, project
 from graphmem.store.graph.engines import ENGINES, MEMORY, engine_named
@@ -17,7 +17,7 @@ from graphmem.store.index_schema import clear, create
 from graphmem.store.journal import Journal
 from graphmem.store.projections import GRAPH_ROOM_BYTES, Fault, Projections, no_fault
 from graphmem.store.sqlite import Readers, connect, transaction
-from graphmem.store.trouble import JOURNAL_FILE, need_room
+from graphmem.store.trouble import JOURNAL_FILE, need_room, told
 from graphmem.store.vectors import load_extension
 
 INDEX_FILE = "index.sqlite"
@@ -63,7 +63,7 @@ def open_index(folder: Path | None, trusted: bool = False) -> Readers:
         _move_aside(path)
         return _index(path, trusted=False)
     except apsw.Error as error:
-        raise VaultError(f"cannot open {path}: {error}; free space or check its rights") from error
+        raise told(f"{path} cannot be opened", error) from error
 
 
 def _index(path: Path | None, trusted: bool) -> Readers:

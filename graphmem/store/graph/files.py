@@ -15,10 +15,11 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from graphmem.errors import ProjectionDamagedError, VaultError, VaultLockedError
+from graphmem.errors import ProjectionDamagedError, VaultLockedError
 from graphmem.store.graph.cypher import count_edges, count_nodes
 from graphmem.store.graph.engines import ENGINES, Engine
 from graphmem.store.graph.schema import NODE_TABLES, REL_TABLES
+from graphmem.store.trouble import told
 
 # Cap of the page cache; the engines' default is 80 % of the machine. Scans and joins over 100,000
 # nodes and 500,000 edges need about 16 MB, one large batch of writes some tens more.
@@ -86,7 +87,7 @@ def _open(path: Path, engine: Engine) -> Any:
         if "Could not set lock" in text:
             raise VaultLockedError(f"another process has {path} open") from error
         if "No space left" in text or "Permission denied" in text or "Mmap" in text:
-            raise VaultError(f"cannot open {path}: {text}") from error
+            raise told(f"{path} cannot be opened", error) from error
         raise ProjectionDamagedError(f"cannot open {path}: rebuild the graph ({text})") from error
 
 
