@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import typer
 
-from graphmem.cli import commands, serve_commands
+from graphmem.cli import commands, repair_commands, serve_commands
 from graphmem.cli.output import EXIT_DONE, EXIT_USAGE, EXIT_VAULT, fail
 from graphmem.errors import GraphmemError, UsageError
 
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 commands.register(app)
 serve_commands.register(app)
+repair_commands.register(app)
 
 
 def run(arguments: Sequence[str]) -> int:

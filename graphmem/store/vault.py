@@ -9,24 +9,30 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from graphmem.embed import EmbedderIdentity
-from graphmem.errors import EmbedderMismatchError, VaultError, VaultNotFoundError
+from graphmem.errors import (
+    EmbedderMismatchError,
+    VaultError,
+    VaultNotFoundError,
+    VaultReadOnlyError,
+)
 from graphmem.model.results import VaultStatus
 from graphmem.model.scope import EVERYTHING
 from graphmem.store import dump
 from graphmem.store.config import VAULT_FILE, VAULT_FORMAT, VaultConfig, read_config, write_config
-from graphmem.store.heal import (
+from graphmem.store.compare import Steps, no_steps, watched
+from graphmem.store.digest import (
     CLEAN_MARK,
-    REMOVED_MARK,
-    clean_mark,
-    open_graph,
-    open_index,
-    rebuilt_graph,
-    replay,
-    take_mark,
+    JOURNAL_FILE,
+    OPENED_MARK,
+    Trust,
+    take_trust,
+    write_mark,
 )
-from graphmem.store.journal import Journal
+from graphmem.store.heal import REMOVED_MARK, rebuilt_graph, replay
 from graphmem.store.lock import VaultLock
+from graphmem.store.opening import Notices, Opener
 from graphmem.store.projections import Fault, Projections, no_fault
+from graphmem.store.salvage import cut_off, open_journal
 from graphmem.store.vectors import VectorTable
 from graphmem.store.view import StoreView
 from graphmem.store.writer import StoreWriter
@@ -51,8 +57,12 @@ def open_store(
     random: Callable[[int], bytes] = os.urandom,
     fault: Fault = no_fault,
     role: str = "embedded",
+    progress: Steps = no_steps,
 ) -> VaultStore:
     """Opens the vault at a folder (everything in memory for None) and heals it if needed.
+
+    ``progress`` is called with what is checked or built anew, rows done and rows in all. With a
+    journal that lost rows the vault can only be read (VaultReadOnlyError at a write).
 
     ``role`` says in owner.json whether the holder serves others (``owner``) or only itself.
 
@@ -60,7 +70,7 @@ def open_store(
     VaultFormatError for another format, JournalDamagedError when the journal cannot be read.
     """
     if path is None:
-        return VaultStore(None, VaultConfig(engine="memory"), None, clock, random, fault)
+        return VaultStore(None, VaultConfig(engine="memory"), None, clock, random, fault, progress)
     if not (path / VAULT_FILE).is_file():
         if not create:
             raise VaultNotFoundError(f"there is no vault at {path}; make one with graphmem init")
@@ -69,7 +79,7 @@ def open_store(
     try:
         if not (path / VAULT_FILE).is_file():
             write_config(path, VaultConfig(engine=graph))
-        return VaultStore(path, read_config(path), lock, clock, random, fault)
+        return VaultStore(path, read_config(path), lock, clock, random, fault, progress)
     except BaseException:
         lock.release()
         raise
@@ -93,33 +103,51 @@ class VaultStore:
         clock: Clock,
         random: Callable[[int], bytes],
         fault: Fault,
+        progress: Steps = no_steps,
     ) -> None:
         self._path, self._config, self._lock, self._clock = path, config, lock, clock
         self._closed = False
-        self._journal = Journal.open(None if path is None else path / "journal.sqlite", random)
+        self._notices = Notices(path, clock)
+        self._trust = Trust() if path is None else take_trust(path)
+        journal = None if path is None else path / JOURNAL_FILE
+        self._journal = open_journal(journal, random, self._trust, self._notices.tell)
         with ExitStack() as opened:
             opened.callback(self._journal.close)
-            self._open_projections(opened)
+            self._open_projections(opened, progress)
             opened.pop_all()
         if config.embedder is not None:
             self._vectors.bind(config.embedder.name, config.embedder.dimension)
         self._writer = StoreWriter(self._journal, self._projections, self.view, clock, fault)
         self._writer.erase_with(self._erase)
 
-    def _open_projections(self, opened: ExitStack) -> None:
+    def _open_projections(self, opened: ExitStack, steps: Steps) -> None:
         """Opens index and graph and heals them; ``opened`` closes what a failure leaves behind."""
-        path, journal = self._path, self._journal
-        trusted = take_mark(path)
-        readers = open_index(path, trusted)
+        journal, tell = self._journal, self._notices.tell
+        opener = Opener(self._path, self._config.engine, journal, self._trust, tell, steps)
+        readers = opener.index()
         opened.callback(readers.close)
-        graph = open_graph(path, self._config.engine, journal, trusted)
+        graph = opener.graph()
         opened.callback(graph.close)
         self._projections = Projections(readers, graph, self._note_removal)
         opened.callback(self._close_graph)
         self._vectors = VectorTable(readers)
-        if journal.purged_after(min(self._projections.index_seq, graph.applied_seq)):
+        ahead = max(self._projections.index_seq, graph.applied_seq)
+        if ahead > journal.head:
+            cut_off(journal, ahead)
+        elif journal.purged_after(min(self._projections.index_seq, graph.applied_seq)):
             self._erase()
-        replay(journal, self._projections)
+        replay(journal, self._projections, steps)
+        self._mark_opened()
+
+    def _mark_opened(self) -> None:
+        """Writes down how the files are, for an open after this process was killed."""
+        if self._path is None:
+            return
+        damage = self._journal.damage()
+        newest = self._journal.newest()
+        if damage is not None:  # what is known of the rows that were there must not be forgotten
+            newest = max(newest, (self._trust.head, self._trust.head_hash))
+        write_mark(self._path, OPENED_MARK, *newest, stale=damage is not None)
 
     def _note_removal(self) -> None:
         if self._path is not None:
@@ -139,6 +167,7 @@ class VaultStore:
         self._close_graph()
         fresh = rebuilt_graph(self._path, self._config.engine, self._journal)
         self._projections.use_graph(fresh)
+        self._mark_opened()
 
     def __repr__(self) -> str:
         return f"VaultStore({str(self._path) if self._path else 'in memory'})"
@@ -182,13 +211,23 @@ class VaultStore:
                 write_config(self._path, self._config)
         self._vectors.bind(identity.name, identity.dimension)
 
-    def rebuild(self, *, graph: bool = True, index: bool = True) -> None:
-        """Makes the projections anew from the journal; vectors are kept by text hash."""
+    def rebuild(
+        self, *, graph: bool = True, index: bool = True, progress: Steps = no_steps
+    ) -> None:
+        """Makes the projections anew from the journal; vectors are kept by text hash.
+
+        Raises VaultReadOnlyError when the journal is damaged: the projections may hold more.
+        """
+        journal = self._journal
         with self._writer.paused():
             if self._closed:
                 raise VaultError("the vault is closed; open it again")
+            if (damage := journal.damage()) is not None:
+                raise VaultReadOnlyError(damage.tell(), seqs=damage.seqs)
             if index:
-                self._projections.fill_index(self._journal.batches())
+                batches = journal.batches()
+                told = watched(batches, "building the index", journal.head, progress)
+                self._projections.fill_index(told)
             if graph:
                 self._new_graph()
 
@@ -210,7 +249,6 @@ class VaultStore:
         """What the vault holds and how its parts stand."""
         view = self.view()
         bound = self._config.embedder
-        failure = self._writer.failure
         return VaultStatus(
             path=str(self._path or ":memory:"),
             format=VAULT_FORMAT,
@@ -224,8 +262,15 @@ class VaultStore:
             vectors_pending=view.pending_vectors(),
             counts=dict(view.counts(EVERYTHING)),
             roots=tuple(root.path for root in view.roots()),
-            warnings=() if failure is None else (failure,),
+            warnings=self._warnings(),
         )
+
+    def _warnings(self) -> tuple[str, ...]:
+        """What does not work now, then what was damaged and healed lately."""
+        damage, failure = self._journal.damage(), self._writer.failure
+        now = [] if damage is None else [damage.tell()]
+        now += [] if failure is None else [failure]
+        return (*now, *self._notices.shown())
 
     def close(self) -> None:
         """Releases the files and the lock; folds a long log of the graph into a fresh file."""
@@ -238,15 +283,17 @@ class VaultStore:
             finally:
                 self._projections.graph.close()
                 self._projections.readers.close()
+                whole = self._journal.damage() is None
+                newest = self._journal.newest()
                 self._journal.close()
-                if self._path is not None:
-                    mark = clean_mark(self._path)
-                    (self._path / CLEAN_MARK).write_text(mark, encoding="utf-8")
+                if self._path is not None and whole:
+                    write_mark(self._path, CLEAN_MARK, *newest)
                 if self._lock is not None:
                     self._lock.release()
 
     def _fold_log(self) -> None:
         graph = self._projections.graph
-        if self._path is not None and graph.log_bytes() > MAX_LOG_BYTES:
+        whole = self._journal.damage() is None
+        if self._path is not None and whole and graph.log_bytes() > MAX_LOG_BYTES:
             graph.close()
             rebuilt_graph(self._path, self._config.engine, self._journal).close()

@@ -18,7 +18,7 @@ from typing import Any
 import kuzu
 
 from graphmem.errors import ProjectionDamagedError, VaultError, VaultLockedError
-from graphmem.store.graph.cypher import count_edges, count_nodes
+from graphmem.store.graph.cypher import all_edges, all_nodes, count_edges, count_nodes
 from graphmem.store.graph.schema import NODE_TABLES, REL_TABLES
 
 # Cap of the page cache; Kuzu's default is 80 % of the machine. Scans and joins over 100,000 nodes
@@ -96,6 +96,12 @@ def probe(path: Path, timeout: float = PROBE_TIMEOUT_SECONDS) -> bool:
         return True
     queries = [count_nodes(name) for name in NODE_TABLES]
     queries += [count_edges(name) for name in REL_TABLES]
+    queries += [all_nodes(t.name, [c.name for c in t.columns]) for t in NODE_TABLES.values()]
+    queries += [
+        all_edges(t.name, *ends, [c.name for c in t.columns])
+        for t in REL_TABLES.values()
+        for ends in t.ends
+    ]
     try:
         child = subprocess.run(
             [sys.executable, "-c", _PROBE],
