@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from graphmem.cli.commands import Vault
 from graphmem.cli.output import EXIT_PARTLY
 from graphmem.settings import read_settings, vault_path
-from graphmem.store.repair import Repair, accept_loss, plan_repair
+
+if TYPE_CHECKING:
+    from graphmem.store.repair import Repair
 
 
 def repair_journal(
@@ -26,6 +28,8 @@ def repair_journal(
 
     Example: graphmem repair-journal --accept-loss
     """
+    from graphmem.store.repair import accept_loss, plan_repair
+
     folder = vault_path(vault, read_settings(), Path.cwd())
     repair = accept_loss(folder) if accept else plan_repair(folder)
     print("\n".join(_lines(repair)))
