@@ -25,8 +25,8 @@ from tests.store.conftest import ticking
 from tests.store.told import commits, passage, put_notes, tell
 from graphmem.errors import InvalidInputError
 from graphmem.model.operations import PutPassage
-folder, killed = Path(sys.argv[1]), sys.argv[2] == "killed"
-store = open_store(folder, create=True, clock=ticking())
+folder, killed, graph = Path(sys.argv[1]), sys.argv[2] == "killed", sys.argv[3]
+store = open_store(folder, create=True, graph=graph, clock=ticking())
 tell(store, 11, 40)
 store.rebuild()
 store.close()
@@ -49,6 +49,7 @@ from pathlib import Path
 from graphmem.errors import GraphmemError, VaultReadOnlyError
 from graphmem.model.operations import PutPassage
 from graphmem.store import open_store
+from graphmem.store.compare import index_differences
 from tests.store.conftest import ticking
 from tests.store.told import passage
 logging.disable(logging.CRITICAL)
@@ -59,6 +60,9 @@ for line in sys.stdin:
         store = open_store(folder, clock=ticking())
         told["warnings"] = list(store.status().warnings)
         told["dump"] = list(store.dump())
+        if store._journal.damage() is None:
+            with store._projections.readers.writing() as db:
+                told["differences"] = [d.id for d in index_differences(db, store._journal)]
         told["rows"] = [
             (r.seq, None if r.operation is None else r.operation.model_dump_json())
             for r in store._journal.rows()
@@ -90,11 +94,11 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(REPO)}
 
 
-def make(folder: Path, *, killed: bool) -> Made:
+def make(folder: Path, *, killed: bool, graph: str = "kuzu") -> Made:
     """A vault left by a clean close, or by a killed process."""
     how = "killed" if killed else "closed"
     child = subprocess.run(
-        [sys.executable, "-c", MAKER, str(folder), how],
+        [sys.executable, "-c", MAKER, str(folder), how, graph],
         cwd=REPO, env=_environment(), capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert child.returncode == (-9 if killed else 0), child.stderr

@@ -20,7 +20,11 @@ CASES = [("closed", name) for name in CLOSED] + [("killed", name) for name in KI
 @pytest.fixture(scope="module")
 def vaults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Made]:
     folder = tmp_path_factory.mktemp("made")
-    return {how: make(folder / how, killed=how == "killed") for how in ("closed", "killed")}
+    return {
+        f"{how} {graph}": make(folder / f"{how} {graph}", killed=how == "killed", graph=graph)
+        for how in ("closed", "killed")
+        for graph in ("kuzu", "memory")
+    }
 
 
 def verdict(made: Made, told: dict[str, Any]) -> str:
@@ -34,6 +38,8 @@ def verdict(made: Made, told: dict[str, Any]) -> str:
             return "wrong: the dump is another one"
         if rows != made.rows:
             return "wrong: the journal has other rows"
+        if told["differences"]:
+            return f"wrong: the index has other rows: {told['differences']}"
         return "healed" if told["warnings"] else "unharmed"
     kept = {seq: text for seq, text in made.rows.items() if seq not in lost}
     if {seq: text for seq, text in rows.items() if seq not in lost} != kept:
@@ -50,7 +56,7 @@ def verdict(made: Made, told: dict[str, Any]) -> str:
 def test_no_damage_is_served_as_if_it_were_right(
     vaults: dict[str, Made], tmp_path: Path, left: str, name: str
 ) -> None:
-    made = vaults[left]
+    made = vaults[f"{left} {'kuzu' if name.startswith('graph') else 'memory'}"]
     found = [(verdict(made, each), each) for each in opened(made, tmp_path, name, 7, FLIPS)]
     wrong = [f"{each['what']}: {what}" for what, each in found if what.startswith("wrong")]
     counted = {kind: sum(what == kind for what, _ in found) for kind in
