@@ -12,6 +12,7 @@ GraphmemError
 │   │   └── OwnerVersionError  it is of another version; carries .theirs and .ours
 │   ├── VaultFormatError  made by another version of the format
 │   ├── JournalDamagedError   carries .seq of the first bad row
+│   ├── VaultReadOnlyError    the journal lost rows; carries .seqs
 │   └── ProjectionDamagedError
 ├── ConflictError         an operation's `before` is not what is stored
 ├── EmbedderError         model missing, damaged or of another kind
@@ -94,6 +95,14 @@ class JournalDamagedError(VaultError):
     def __init__(self, message: str, *, seq: int) -> None:
         super().__init__(message)
         self.seq = seq
+
+
+class VaultReadOnlyError(VaultError):
+    """The journal is damaged, so nothing is written; ``seqs`` are the damaged rows."""
+
+    def __init__(self, message: str, *, seqs: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.seqs = seqs
 
 
 class ProjectionDamagedError(VaultError):

@@ -14,6 +14,7 @@ from graphmem.cli import (
     commands,
     engine_commands,
     hook_command,
+    repair_commands,
     serve_commands,
 )
 from graphmem.cli.output import EXIT_DONE, EXIT_USAGE, EXIT_VAULT, fail
@@ -32,6 +33,7 @@ serve_commands.register(app)
 engine_commands.register(app)
 hook_command.register(app)
 care_commands.register(app)
+repair_commands.register(app)
 
 
 @app.callback()

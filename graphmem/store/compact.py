@@ -39,12 +39,14 @@ class Compactor:
         projections: Projections,
         paused: Callable[[], AbstractContextManager[object]],
         fault: Fault,
+        swapped: Callable[[], None],
     ) -> None:
+        """``swapped`` is called when the fresh file has taken its place."""
         self._folder, self._engine = folder, engine
         self._path = folder / engine.file
         self._fresh = folder / f"{engine.file}{COMPACT_SUFFIX}"
         self._journal, self._projections = journal, projections
-        self._paused, self._fault = paused, fault
+        self._paused, self._fault, self._swapped = paused, fault, swapped
         self._running = threading.Lock()
         self._child: ChildBuild | None = None
         self._outdated = self._stopped = False
@@ -138,5 +140,6 @@ class Compactor:
             graph = open_graph(self._folder, self._engine.name, self._journal, trusted=True)
             self._projections.graph = graph
             self._catch_up(graph)
+            self._swapped()
             self._fault("compact_done")
             return True

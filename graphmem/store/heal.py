@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
 import apsw
 
 from graphmem.errors import ProjectionDamagedError
+from graphmem.store.compare import Steps, no_steps, watched
+from graphmem.store.digest import INDEX_FILE
 from graphmem.store.graph.base import GraphStore
 from graphmem.store.graph.changes import NothingStored, project
-from graphmem.store.graph.engines import ENGINES, MEMORY, engine_named
+from graphmem.store.graph.engines import MEMORY, engine_named
 from graphmem.store.graph.memory import MemoryGraph
-from graphmem.store.index_schema import clear, create
+from graphmem.store.index_schema import create
 from graphmem.store.journal import Journal
 from graphmem.store.projections import GRAPH_ROOM_BYTES, Fault, Projections, no_fault
 from graphmem.store.sqlite import Readers, connect, transaction
 from graphmem.store.trouble import JOURNAL_FILE, need_room, told
-from graphmem.store.vectors import load_extension
+from graphmem.store.vectors import load_extension, take_vectors
 
-INDEX_FILE = "index.sqlite"
-# Written by a clean close and removed by an open. Without it, or when a file is not as it was, the
-# index is checked and the graph is probed in a child first.
-CLEAN_MARK = "clean"
+# Learns what was found damaged and what was done about it.
+Tell = Callable[[str], None]
 
 # Bytes that must be free beside four times the journal to build a graph: an empty one takes 9 MB
 # beside its log.
@@ -33,37 +33,36 @@ BUILD_ROOM_BYTES = 24 * 1024 * 1024
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError)
 
 
-def clean_mark(folder: Path) -> str:
-    """Sizes and times of the projections' files: a clean close writes them down."""
-    found: dict[str, list[int]] = {}
-    graphs = [f"{each.file}{suffix}" for each in ENGINES.values() for suffix in ("", ".wal")]
-    for name in (INDEX_FILE, *graphs):
-        path = folder / name
-        if path.exists():
-            stat = path.stat()
-            found[name] = [stat.st_size, stat.st_mtime_ns]
-    return json.dumps(found)
+def no_word(_: str) -> None:
+    """Nobody listens."""
 
 
-def _read_mark(folder: Path) -> str | None:
-    try:
-        return (folder / CLEAN_MARK).read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return None
+def open_index(folder: Path | None, trusted: bool = False, tell: Tell = no_word) -> Readers:
+    """The index, made anew when it is missing, damaged or of another version.
 
-
-def open_index(folder: Path | None, trusted: bool = False) -> Readers:
-    """The index, made anew when it is missing, damaged or of another version."""
+    ``tell`` learns what was damaged. Vectors that can be read of a damaged index are kept.
+    """
     path = None if folder is None else folder / INDEX_FILE
     try:
         return _index(path, trusted)
-    except _DAMAGE:
+    except _DAMAGE as error:
         if path is None:
             raise
-        _move_aside(path)
-        return _index(path, trusted=False)
+        return another_index(path, str(error), tell)
     except apsw.Error as error:
         raise told(f"{path} cannot be opened", error) from error
+
+
+def another_index(path: Path, reason: str, tell: Tell) -> Readers:
+    """An empty index in place of a damaged one, which is moved aside; with its vectors."""
+    move_aside(path)
+    readers = _index(path, trusted=False)
+    kept = take_vectors(Path(f"{path}.damaged"), readers)
+    tell(
+        f"the index was damaged ({reason}) and was built anew from the journal; {kept} vectors "
+        f"could be kept, the damaged file was moved to {path.name}.damaged"
+    )
+    return readers
 
 
 def _index(path: Path | None, trusted: bool) -> Readers:
@@ -82,7 +81,7 @@ def _index(path: Path | None, trusted: bool) -> Readers:
     return readers
 
 
-def _move_aside(path: Path) -> None:
+def move_aside(path: Path) -> None:
     """Keeps a damaged file for inspection; a second one replaces the first."""
     for suffix in ("", "-wal", "-shm", ".wal", ".shadow"):
         part = Path(f"{path}{suffix}")
@@ -90,19 +89,15 @@ def _move_aside(path: Path) -> None:
             part.replace(f"{path}{suffix}.damaged")
 
 
-def take_mark(folder: Path | None) -> bool:
-    """Whether the files are as the last clean close left them; the mark is gone afterwards."""
-    if folder is None:
-        return True
-    trusted = _read_mark(folder) == clean_mark(folder)
-    (folder / CLEAN_MARK).unlink(missing_ok=True)
-    return trusted
-
-
 def open_graph(
-    folder: Path | None, engine: str, journal: Journal, trusted: bool = False
+    folder: Path | None,
+    engine: str,
+    journal: Journal,
+    trusted: bool = False,
+    tell: Tell = no_word,
+    steps: Steps = no_steps,
 ) -> GraphStore:
-    """The graph; one that cannot be opened or is ahead of the journal is built anew."""
+    """The graph; one that cannot be opened is built anew, and ``tell`` learns of it."""
     if folder is None or engine == MEMORY:
         return rebuilt_graph(None, MEMORY, journal) if journal.head else MemoryGraph()
     from graphmem.store.graph.cypher_engine import CypherGraph
@@ -113,17 +108,13 @@ def open_graph(
     path = folder / kind.file
     need_room(folder, GRAPH_ROOM_BYTES)
     if journal.head and not path.exists():
-        return rebuilt_graph(folder, engine, journal)
+        return rebuilt_graph(folder, engine, journal, steps)
     try:
         if not trusted and not probe(path, kind):
             raise ProjectionDamagedError(f"{path} is damaged")
         graph: GraphStore = CypherGraph(path, kind)
-    except ProjectionDamagedError:
-        _move_aside(path)
-        return rebuilt_graph(folder, engine, journal)
-    if graph.applied_seq > journal.head:
-        graph.close()
-        return rebuilt_graph(folder, engine, journal)
+    except ProjectionDamagedError as error:
+        return another_graph(folder, engine, journal, str(error), tell, steps)
     return graph
 
 
@@ -131,9 +122,26 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def rebuilt_graph(folder: Path | None, engine: str, journal: Journal) -> GraphStore:
+def another_graph(
+    folder: Path, engine: str, journal: Journal, reason: str, tell: Tell, steps: Steps
+) -> GraphStore:
+    """A graph built from the journal in place of a damaged one, which is moved aside."""
+    path = folder / engine_named(engine).file
+    move_aside(path)
+    graph = rebuilt_graph(folder, engine, journal, steps)
+    tell(
+        f"the graph was damaged ({reason}) and was built anew from the journal; nothing is lost, "
+        f"the damaged file and its log were moved to {path.name}*.damaged"
+    )
+    return graph
+
+
+def rebuilt_graph(
+    folder: Path | None, engine: str, journal: Journal, steps: Steps = no_steps
+) -> GraphStore:
     """A fresh graph of the whole journal."""
-    rows = list(chain.from_iterable(journal.batches()))
+    told = watched(journal.batches(), "building the graph", journal.head, steps)
+    rows = list(chain.from_iterable(told))
     changes = project(rows, NothingStored())
     seq = rows[-1].seq if rows else 0
     if folder is None or engine == MEMORY:
@@ -154,15 +162,20 @@ def rebuilt_graph(folder: Path | None, engine: str, journal: Journal) -> GraphSt
     return CypherGraph(path, kind)
 
 
-def replay(journal: Journal, projections: Projections, fault: Fault = no_fault) -> None:
+def replay(
+    journal: Journal,
+    projections: Projections,
+    fault: Fault = no_fault,
+    steps: Steps = no_steps,
+) -> None:
     """Brings every projection from its own sequence to the journal's head."""
     head = journal.head
-    if projections.index_seq > head:
-        with projections.readers.writing() as db:
-            clear(db)
     start = min(projections.index_seq, projections.graph.applied_seq)
-    if start == 0 and projections.graph.applied_seq == head and head:
-        projections.fill_index(journal.batches())
+    if start >= head:
         return
-    for rows in journal.batches(start):
+    told = watched(journal.batches(start), "building the index", head, steps)
+    if start == 0 and projections.graph.applied_seq == head and projections.index_seq == 0:
+        projections.fill_index(told)
+        return
+    for rows in told:
         projections.take(rows, fault)

@@ -14,8 +14,8 @@ import apsw
 
 from graphmem.errors import VaultError
 from graphmem.store.config import raw_config
+from graphmem.store.digest import INDEX_FILE, look
 from graphmem.store.graph.engines import ENGINES, Engine
-from graphmem.store.heal import CLEAN_MARK, INDEX_FILE, clean_mark
 from graphmem.store.index_schema import NEVER, applied_seq, get_meta
 from graphmem.store.lock import _take
 from graphmem.store.reading import damaged_rows, head_of, journal_of, reading
@@ -175,10 +175,8 @@ def has_graph_file(folder: Path) -> bool:
 
 def was_closed(folder: Path) -> bool:
     """Whether the files are as the last clean close left them."""
-    try:
-        return (folder / CLEAN_MARK).read_text(encoding="utf-8") == clean_mark(folder)
-    except (OSError, ValueError):
-        return False
+    trust = look(folder)
+    return trust.closed and trust.same("")
 
 
 def _size(path: Path) -> int:

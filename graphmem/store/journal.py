@@ -23,6 +23,7 @@ from graphmem.errors import (
     JournalDamagedError,
     VaultError,
     VaultFormatError,
+    VaultReadOnlyError,
 )
 from graphmem.model.base import iso
 from graphmem.model.operations import (
@@ -32,6 +33,7 @@ from graphmem.model.operations import (
     parse_operation,
     payload_of,
 )
+from graphmem.store.damage import JournalDamage
 from graphmem.store.protocols import Committed
 from graphmem.store.sqlite import connect, transaction
 from graphmem.store.trouble import is_denied, is_full, told
@@ -46,9 +48,9 @@ GENESIS = bytes(32)
 READ_CHUNK = 1_000
 
 # What SQLite raises for damaged pages, in the journal never mended.
-_DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
+DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
 
-_SCHEMA = """
+SCHEMA = """
 CREATE TABLE journal(
     seq INTEGER PRIMARY KEY, at TEXT NOT NULL, batch TEXT NOT NULL, actor TEXT NOT NULL,
     key TEXT, op TEXT NOT NULL, payload BLOB, salt BLOB, inner BLOB NOT NULL, hash BLOB NOT NULL
@@ -83,7 +85,8 @@ class JournalRow:
     operation: Operation | None
 
 
-def _hash(*parts: bytes) -> bytes:
+def hash_of(*parts: bytes) -> bytes:
+    """The hash of parts of which none can run into the next."""
     hasher = hashlib.blake2b(digest_size=32)
     for part in parts:
         hasher.update(len(part).to_bytes(8, "big"))
@@ -96,7 +99,7 @@ def _text(*parts: str | None) -> list[bytes]:
     return [b"-" if part is None else b"+" + part.encode() for part in parts]
 
 
-def _chain(
+def chain_hash(
     previous: bytes,
     inner: bytes,
     seq: int,
@@ -106,7 +109,8 @@ def _chain(
     key: str | None,
     op: str,
 ) -> bytes:
-    return _hash(previous, inner, str(seq).encode(), *_text(at, batch, actor, key, op))
+    """The hash of a row that follows the row with the hash ``previous``."""
+    return hash_of(previous, inner, str(seq).encode(), *_text(at, batch, actor, key, op))
 
 
 def _parse(payload: bytes, seq: int) -> Operation:
@@ -149,9 +153,23 @@ def _unopened(path: Path | None, error: apsw.Error) -> VaultError:
 class Journal:
     """An open journal; ``append`` is the only way in and is on disk when it returns."""
 
-    def __init__(self, db: apsw.Connection, random: Callable[[int], bytes]) -> None:
+    def __init__(
+        self,
+        db: apsw.Connection,
+        random: Callable[[int], bytes],
+        damage: JournalDamage | None = None,
+    ) -> None:
         self._db, self._random = db, random
         self._lock = threading.RLock()
+        self._damage = damage
+
+    def damage(self) -> JournalDamage | None:
+        """What was found damaged when the journal was opened; it then takes no rows."""
+        return self._damage
+
+    def mark_damaged(self, damage: JournalDamage) -> None:
+        """From now on nothing can be added, until the user has decided what to do."""
+        self._damage = damage
 
     @classmethod
     def open(cls, path: Path | None, random: Callable[[int], bytes]) -> Journal:
@@ -185,7 +203,7 @@ class Journal:
             )
         if version == 0:
             with transaction(db):
-                db.execute(_SCHEMA)
+                db.execute(SCHEMA)
                 db.execute(f"PRAGMA user_version={JOURNAL_FORMAT}")
 
     @property
@@ -193,6 +211,18 @@ class Journal:
         """The sequence of the newest row; 0 when empty."""
         with self._lock:
             return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM journal").get)
+
+    def newest(self) -> tuple[int, str]:
+        """Sequence and hash of the newest row, as a mark of how far the journal had come."""
+        with self._lock:
+            seq, found = self._tail()
+        return seq - 1, found.hex()
+
+    def hash_at(self, seq: int) -> str:
+        """The hash of a row; empty when there is none."""
+        with self._lock:
+            row = self._db.execute("SELECT hash FROM journal WHERE seq = ?", (seq,)).fetchone()
+        return "" if row is None else bytes(row[0]).hex()
 
     def find(self, key: str) -> Committed | None:
         """The batch an idempotency key was committed under."""
@@ -234,6 +264,8 @@ class Journal:
         """
         if not operations:
             raise InvalidInputError("a commit needs at least one operation")
+        if self._damage is not None:
+            raise VaultReadOnlyError(self._damage.tell(), seqs=self._damage.seqs)
         with self._lock:
             if key is not None and (earlier := self.find(key)) is not None:
                 return earlier
@@ -254,8 +286,8 @@ class Journal:
         batch = f"batch:{first}"
         for seq, operation in enumerate(operations, start=first):
             payload, salt = payload_of(operation).encode(), self._random(SALT_BYTES)
-            inner = _hash(salt, payload)
-            previous = _chain(previous, inner, seq, at, batch, actor, key, operation.op)
+            inner = hash_of(salt, payload)
+            previous = chain_hash(previous, inner, seq, at, batch, actor, key, operation.op)
             row = (seq, at, batch, actor, key, operation.op, payload, salt, inner, previous)
             self._db.execute("INSERT INTO journal VALUES(?,?,?,?,?,?,?,?,?,?)", row)
             if isinstance(operation, Purge):
@@ -292,7 +324,7 @@ class Journal:
         try:
             with self._lock:
                 return self._db.execute(statement, (seq,)).fetchone() is not None
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise JournalDamagedError(
                 f"the journal cannot be read after row {seq} ({error}); restore it from a backup",
                 seq=seq + 1,
@@ -329,9 +361,9 @@ class Journal:
             for seq, at, batch, actor, key, op, payload, salt, inner, stored in chunk:
                 if seq != expected or (payload is None) != (salt is None):
                     return expected
-                if payload is not None and _hash(salt, payload) != inner:
+                if payload is not None and hash_of(salt, payload) != inner:
                     return expected
-                previous = _chain(previous, inner, seq, at, batch, actor, key, op)
+                previous = chain_hash(previous, inner, seq, at, batch, actor, key, op)
                 if previous != stored:
                     return expected
                 expected += 1
@@ -343,9 +375,10 @@ class Journal:
         try:
             with self._lock:
                 return self._db.execute(statement, (after,)).fetchall()
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise JournalDamagedError(
-                f"the journal cannot be read after row {after} ({error}); restore it from a backup",
+                f"the journal cannot be read after row {after} ({error}); close the vault and open "
+                "it again to see what is damaged, or restore it from a backup",
                 seq=after + 1,
             ) from error
 

@@ -25,7 +25,7 @@ from graphmem.store.config import (
     read_format,
     write_raw_config,
 )
-from graphmem.store.heal import CLEAN_MARK, INDEX_FILE
+from graphmem.store.digest import INDEX_FILE, remove_marks
 from graphmem.store.journal import JOURNAL_FORMAT
 from graphmem.store.lock import VaultLock
 from graphmem.store.projections import Fault, no_fault
@@ -187,7 +187,7 @@ def _check(db: Db, path: Path) -> None:
 
 def _forget_projections(folder: Path) -> None:
     """The next open builds graph and index anew; vectors stay in the index."""
-    (folder / CLEAN_MARK).unlink(missing_ok=True)
+    remove_marks(folder)
     for path in folder.glob("graph.*"):
         path.unlink(missing_ok=True)
     index = folder / INDEX_FILE

@@ -10,29 +10,39 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from graphmem.embed import EmbedderIdentity
-from graphmem.errors import EmbedderMismatchError, VaultError, VaultNotFoundError
+from graphmem.errors import (
+    EmbedderMismatchError,
+    VaultError,
+    VaultNotFoundError,
+    VaultReadOnlyError,
+)
 from graphmem.model.care import VerifyReport
 from graphmem.model.results import VaultStatus
 from graphmem.model.scope import EVERYTHING
 from graphmem.store import dump
 from graphmem.store.compact import Compactor
+from graphmem.store.compare import Steps, no_steps, watched
 from graphmem.store.config import VAULT_FILE, VAULT_FORMAT, VaultConfig, read_config, write_config
+from graphmem.store.digest import (
+    CLEAN_MARK,
+    INDEX_FILE,
+    OPENED_MARK,
+    Trust,
+    take_trust,
+    write_mark,
+)
 from graphmem.store.graph.base import GraphStore
 from graphmem.store.graph.engines import ENGINES, MEMORY, engine_named
 from graphmem.store.graph.files import remove_leftovers
 from graphmem.store.heal import (
-    CLEAN_MARK,
-    INDEX_FILE,
-    clean_mark,
     open_graph,
-    open_index,
     rebuilt_graph,
     replay,
-    take_mark,
 )
-from graphmem.store.journal import Journal
 from graphmem.store.lock import VaultLock
+from graphmem.store.opening import Notices, Opener
 from graphmem.store.projections import GRAPH_ROOM_BYTES, Fault, Projections, no_fault
+from graphmem.store.salvage import cut_off, open_journal
 from graphmem.store.trouble import JOURNAL_FILE, Place, check_journal, need_room, strangers, told
 from graphmem.store.vectors import VectorTable
 from graphmem.store.view import StoreView
@@ -61,20 +71,23 @@ def open_store(
     fault: Fault = no_fault,
     role: str = "embedded",
     max_log_bytes: int = MAX_LOG_BYTES,
+    progress: Steps = no_steps,
 ) -> VaultStore:
     """Opens the vault at a folder (everything in memory for None) and heals it if needed.
 
     ``graph`` is the engine of a new vault; one that exists keeps its own. ``role`` says in
     owner.json whether the holder serves others (``owner``) or only itself. A log of the graph
-    beyond ``max_log_bytes`` is to be folded.
+    beyond ``max_log_bytes`` is to be folded. ``progress`` is called with what is checked or built
+    anew, rows done and rows in all. With a journal that lost rows the vault can only be read
+    (VaultReadOnlyError at a write).
 
     Raises VaultNotFoundError without ``create``, VaultLockedError when it is held,
     VaultFormatError for another format, JournalDamagedError when the journal cannot be read,
     MissingExtraError when the graph's engine is not installed.
     """
     if path is None:
-        config = VaultConfig(engine=MEMORY)
-        return VaultStore(None, config, None, clock, random, fault, max_log_bytes)
+        config, bound = VaultConfig(engine=MEMORY), max_log_bytes
+        return VaultStore(None, config, None, clock, random, fault, bound, progress)
     if not _is_vault(path):
         if not create:
             raise VaultNotFoundError(f"there is no vault at {path}; make one with graphmem init")
@@ -85,7 +98,8 @@ def open_store(
     try:
         if not (path / VAULT_FILE).is_file():
             write_config(path, VaultConfig(engine=graph))
-        return VaultStore(path, read_config(path), lock, clock, random, fault, max_log_bytes)
+        config, bound = read_config(path), max_log_bytes
+        return VaultStore(path, config, lock, clock, random, fault, bound, progress)
     except BaseException:
         lock.release()
         raise
@@ -117,6 +131,7 @@ class VaultStore:
         random: Callable[[int], bytes],
         fault: Fault,
         max_log_bytes: int,
+        progress: Steps = no_steps,
     ) -> None:
         self._path, self._config, self._lock, self._clock = path, config, lock, clock
         self._closed = False
@@ -124,10 +139,13 @@ class VaultStore:
         self._compactor: Compactor | None = None
         if path is not None:
             check_journal(path, (INDEX_FILE, *(each.file for each in ENGINES.values())))
-        self._journal = Journal.open(None if path is None else path / JOURNAL_FILE, random)
+        self._notices = Notices(path, clock)
+        self._trust = Trust() if path is None else take_trust(path)
+        journal = None if path is None else path / JOURNAL_FILE
+        self._journal = open_journal(journal, random, self._trust, self._notices.tell)
         with ExitStack() as opened:
             opened.callback(self._journal.close)
-            self._open_projections(opened, fault)
+            self._open_projections(opened, fault, progress)
             opened.pop_all()
         if config.embedder is not None:
             self._vectors.bind(config.embedder.name, config.embedder.dimension)
@@ -142,24 +160,39 @@ class VaultStore:
                 self._projections,
                 self._writer.paused,
                 fault,
+                self._mark_opened,
             )
 
-    def _open_projections(self, opened: ExitStack, fault: Fault) -> None:
+    def _open_projections(self, opened: ExitStack, fault: Fault, steps: Steps) -> None:
         """Opens index and graph and heals them; ``opened`` closes what a failure leaves behind."""
-        path, journal = self._path, self._journal
-        trusted = take_mark(path)
-        readers = open_index(path, trusted)
+        journal, tell = self._journal, self._notices.tell
+        opener = Opener(self._path, self._config.engine, journal, self._trust, tell, steps)
+        readers = opener.index()
         opened.callback(readers.close)
-        if path is not None:
-            remove_leftovers(path, self._config.engine)
-        graph = open_graph(path, self._config.engine, journal, trusted)
+        if self._path is not None:
+            remove_leftovers(self._path, self._config.engine)
+        graph = opener.graph()
         opened.callback(graph.close)
         self._projections = Projections(readers, graph, self._reopened)
         opened.callback(self._close_graph)
         self._vectors = VectorTable(readers)
-        if journal.purged_after(min(self._projections.index_seq, graph.applied_seq)):
+        ahead = max(self._projections.index_seq, graph.applied_seq)
+        if ahead > journal.head:
+            cut_off(journal, ahead)
+        elif journal.purged_after(min(self._projections.index_seq, graph.applied_seq)):
             self._erase()
-        replay(journal, self._projections, fault)
+        replay(journal, self._projections, fault, steps)
+        self._mark_opened()
+
+    def _mark_opened(self) -> None:
+        """Writes down how the files are, for an open after this process was killed."""
+        if self._path is None:
+            return
+        damage = self._journal.damage()
+        newest = self._journal.newest()
+        if damage is not None:  # what is known of the rows that were there must not be forgotten
+            newest = max(newest, (self._trust.head, self._trust.head_hash))
+        write_mark(self._path, OPENED_MARK, *newest, stale=damage is not None)
 
     def _erase(self) -> None:
         """Makes everything anew from a journal that was purged; leaves no copy behind."""
@@ -177,6 +210,7 @@ class VaultStore:
         self._close_graph()
         fresh = rebuilt_graph(self._path, self._config.engine, self._journal)
         self._projections.use_graph(fresh)
+        self._mark_opened()
 
     def _reopened(self) -> GraphStore:
         need_room(self._path, GRAPH_ROOM_BYTES)
@@ -225,13 +259,23 @@ class VaultStore:
                 write_config(self._path, self._config)
         self._vectors.bind(identity.name, identity.dimension)
 
-    def rebuild(self, *, graph: bool = True, index: bool = True) -> None:
-        """Makes the projections anew from the journal; vectors are kept by text hash."""
+    def rebuild(
+        self, *, graph: bool = True, index: bool = True, progress: Steps = no_steps
+    ) -> None:
+        """Makes the projections anew from the journal; vectors are kept by text hash.
+
+        Raises VaultReadOnlyError when the journal is damaged: the projections may hold more.
+        """
+        journal = self._journal
         with self._writer.paused():
             if self._closed:
                 raise VaultError("the vault is closed; open it again")
+            if (damage := journal.damage()) is not None:
+                raise VaultReadOnlyError(damage.tell(), seqs=damage.seqs)
             if index:
-                self._projections.fill_index(self._journal.batches())
+                batches = journal.batches()
+                told = watched(batches, "building the index", journal.head, progress)
+                self._projections.fill_index(told)
             if graph:
                 self._new_graph()
 
@@ -253,12 +297,6 @@ class VaultStore:
         """What the vault holds and how its parts stand."""
         view = self.view()
         bound = self._config.embedder
-        failure = self._writer.failure
-        strange = [] if self._path is None else strangers(self._path)
-        warnings = [] if failure is None else [failure]
-        warnings += [
-            f"{name} in the vault is no part of it: a sync program left it" for name in strange
-        ]
         return VaultStatus(
             path=str(self._path or ":memory:"),
             format=VAULT_FORMAT,
@@ -272,20 +310,23 @@ class VaultStore:
             vectors_pending=view.pending_vectors(),
             counts=dict(view.counts(EVERYTHING)),
             roots=tuple(root.path for root in view.roots()),
-            warnings=tuple(warnings),
+            warnings=self._warnings(),
         )
 
     def needs_compaction(self) -> bool:
         """Whether the graph's log has grown beyond its bound, so that ``compact`` is due."""
-        return not self._closed and self._projections.graph.log_bytes() > self._max_log_bytes
+        if self._closed or self._journal.damage() is not None:
+            return False
+        return self._projections.graph.log_bytes() > self._max_log_bytes
 
     def compact(self) -> bool:
         """Folds the graph's log while reads and writes go on; whether it did.
 
-        It does not when there is no log, or when a rebuild, ``close`` or another call came
-        between. Raises VaultError when a fresh file could not be built; nothing is lost by that.
+        It does not when there is no log, when the journal is damaged, or when a rebuild, ``close``
+        or another call came between. Raises VaultError when a fresh file could not be built;
+        nothing is lost by that.
         """
-        if self._closed or self._compactor is None:
+        if self._closed or self._compactor is None or self._journal.damage() is not None:
             return False
         return self._compactor.run()
 
@@ -299,6 +340,15 @@ class VaultStore:
         parts = (self._journal, self._projections, self._writer, self._config)
         return verify(Subject(name, *parts), quick=quick)
 
+    def _warnings(self) -> tuple[str, ...]:
+        """What does not work now, then what was damaged and healed lately."""
+        damage, failure = self._journal.damage(), self._writer.failure
+        now = [] if damage is None else [damage.tell()]
+        now += [] if failure is None else [failure]
+        strange = [] if self._path is None else strangers(self._path)
+        now += [f"{name} in the vault is no part of it: a sync program left it" for name in strange]
+        return (*now, *self._notices.shown())
+
     def close(self) -> None:
         """Releases the files and the lock; folds a long log of the graph into a fresh file."""
         if self._compactor is not None:
@@ -310,27 +360,28 @@ class VaultStore:
             with ExitStack() as closing:
                 if self._lock is not None:
                     closing.callback(self._lock.release)
-                closing.callback(self._leave_mark)
+                if self._journal.damage() is None and self._writer.failure is None:
+                    closing.callback(self._leave_mark, *self._journal.newest())
                 closing.callback(self._journal.close)
                 closing.callback(self._projections.readers.close)
                 closing.callback(self._close_graph)
                 self._fold_log()
 
-    def _leave_mark(self) -> None:
+    def _leave_mark(self, head: int, head_hash: str) -> None:
         """Says that the files are whole; without the mark the next open only looks closer."""
-        if self._path is None or self._writer.failure is not None:
+        if self._path is None:
             return
-        mark = self._path / CLEAN_MARK
         try:
-            mark.write_text(clean_mark(self._path), encoding="utf-8")
+            write_mark(self._path, CLEAN_MARK, head, head_hash)
         except OSError as error:
-            LOG.warning("%s cannot be written: %s", mark, error)
+            LOG.warning("%s cannot be written: %s", self._path / CLEAN_MARK, error)
             with suppress(OSError):
-                mark.unlink(missing_ok=True)
+                (self._path / CLEAN_MARK).unlink(missing_ok=True)
 
     def _fold_log(self) -> None:
         graph = self._projections.graph
-        if self._path is not None and graph.log_bytes() > self._max_log_bytes:
+        whole = self._journal.damage() is None
+        if self._path is not None and whole and graph.log_bytes() > self._max_log_bytes:
             graph.close()
             try:
                 rebuilt_graph(self._path, self._config.engine, self._journal).close()

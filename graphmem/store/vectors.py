@@ -6,8 +6,11 @@ A vault is bound to one embedder; vectors of another one are never read.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
 
+import apsw
 import numpy as np
 import sqlite_vec
 from numpy.typing import NDArray
@@ -26,6 +29,13 @@ MAX_IN_MEMORY = 200_000
 NORM_TOLERANCE = 1e-2
 # The most nearest rows vec0 returns.
 VEC0_LIMIT = 4_096
+# Rows of a damaged table that are passed over before the rest is given up.
+VECTORS_SKIPPED = 10_000
+_NO_VECTOR = np.zeros(0, np.float32)
+_NEAREST = (
+    "CREATE VIRTUAL TABLE IF NOT EXISTS nearest_{dimension} USING vec0("
+    "number INTEGER PRIMARY KEY, data float[{dimension}] distance_metric=cosine)"
+)
 # Digits of a similarity that count; float32 sums of 384 products differ in the seventh.
 SCORE_DIGITS = 6
 
@@ -35,6 +45,44 @@ def load_extension(db: Db) -> None:
     db.enable_load_extension(True)
     db.load_extension(sqlite_vec.loadable_path())
     db.enable_load_extension(False)
+
+
+def take_vectors(damaged: Path, readers: Readers) -> int:
+    """Copies the vectors that can be read of a damaged index; returns how many.
+
+    They are found by the hash of their text; those left out are pending again.
+    """
+    try:
+        with closing(apsw.Connection(str(damaged), flags=apsw.SQLITE_OPEN_READWRITE)) as source:
+            rows = list(_readable(source))
+    except apsw.Error:
+        return 0
+    with readers.writing() as db:
+        for number, (text_hash, embedder, data) in enumerate(rows, 1):
+            db.execute(
+                "INSERT OR IGNORE INTO vector VALUES(?,?,?,?)", (text_hash, embedder, number, data)
+            )
+            if db.changes():
+                dimension = len(data) // 4
+                db.execute(_NEAREST.format(dimension=dimension))
+                db.execute(f"INSERT INTO nearest_{dimension} VALUES(?, ?)", (number, data))
+        return int(db.execute("SELECT count(*) FROM vector").get)
+
+
+def _readable(source: Db) -> Iterator[tuple[str, str, bytes]]:
+    """Sound vectors in the order they were stored, as far as SQLite can read."""
+    last, step = 0, "SELECT rowid, hash, embedder, data FROM vector WHERE rowid > ? ORDER BY rowid"
+    bound = VECTORS_SKIPPED
+    while bound:
+        try:
+            for row in source.execute(step, (last,)):
+                last = row[0]
+                vector = np.frombuffer(row[3], np.float32) if len(row[3]) % 4 == 0 else _NO_VECTOR
+                if vector.size and abs(float(np.linalg.norm(vector)) - 1.0) < NORM_TOLERANCE:
+                    yield row[1], row[2], row[3]
+            return
+        except (apsw.CorruptError, UnicodeDecodeError):
+            last, bound = last + 1, bound - 1
 
 
 class Candidates:
@@ -84,10 +132,7 @@ class VectorTable:
             self._empty()
         if dimension:
             with self._readers.writing() as db:
-                db.execute(
-                    f"CREATE VIRTUAL TABLE IF NOT EXISTS {self._table} USING vec0("
-                    f"number INTEGER PRIMARY KEY, data float[{dimension}] distance_metric=cosine)"
-                )
+                db.execute(_NEAREST.format(dimension=dimension))
 
     @property
     def _table(self) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from graphmem.embed import EmbedderIdentity
-from graphmem.errors import JournalDamagedError, VaultError
+from graphmem.errors import VaultError
 from graphmem.model.operations import PutPassage
 from graphmem.model.scope import EVERYTHING
 from graphmem.store import VaultStore, open_store
@@ -94,15 +94,6 @@ def test_an_index_of_another_version_is_made_again_and_keeps_its_vectors(tmp_pat
     again = open_store(tmp_path, clock=ticking())
     assert again.status().vectors_pending == 0
     assert dumped(again) == told
-
-
-def test_a_damaged_journal_is_told_and_nothing_is_thrown_away(tmp_path: Path) -> None:
-    made(tmp_path)
-    scramble(tmp_path / "journal.sqlite")
-    (tmp_path / "index.sqlite").unlink()
-    with pytest.raises(JournalDamagedError, match="backup"):
-        open_store(tmp_path)
-    assert not (tmp_path / "journal.sqlite.damaged").exists()
 
 
 def test_an_open_that_failed_leaves_nothing_open(

@@ -232,7 +232,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 OPEN = """
 import os, sys
 from pathlib import Path
-import graphmem.store.graph.kuzu_engine
+import graphmem.store.graph.cypher_engine
 from graphmem.errors import GraphmemError
 from graphmem.model.operations import PutSource
 from graphmem.store import open_store

@@ -22,7 +22,8 @@ from graphmem.model.operations import (
 )
 from graphmem.store import VaultStore, open_store
 from graphmem.store.graph.base import EdgeRow, GraphChanges
-from graphmem.store.graph.kuzu_engine import KuzuGraph
+from graphmem.store.graph.cypher_engine import CypherGraph
+from graphmem.store.graph.engines import KUZU
 from graphmem.store.heal import clean_mark
 from graphmem.store.index_schema import NEVER
 from graphmem.store.journal import SALT_BYTES, _chain, _hash
@@ -270,7 +271,7 @@ def test_projections_that_stay_behind_are_told(tmp_path: Path) -> None:
 
 def on_graph(changes: GraphChanges) -> Callable[[Path], None]:
     def harm(path: Path) -> None:
-        graph = KuzuGraph(path / "graph.kuzu")
+        graph = CypherGraph(path / "graph.kuzu", KUZU)
         graph.apply(changes, graph.applied_seq)
         graph.close()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from graphmem.errors import ProjectionDamagedError, VaultLockedError
-from graphmem.store.graph.cypher import count_edges, count_nodes
+from graphmem.store.graph.cypher import all_edges, all_nodes, count_edges, count_nodes
 from graphmem.store.graph.engines import ENGINES, Engine
 from graphmem.store.graph.schema import NODE_TABLES, REL_TABLES
 from graphmem.store.trouble import told
@@ -109,6 +109,12 @@ def probe(path: Path, engine: Engine, timeout: float = PROBE_TIMEOUT_SECONDS) ->
         return True
     queries = [count_nodes(name) for name in NODE_TABLES]
     queries += [count_edges(name) for name in REL_TABLES]
+    queries += [all_nodes(t.name, [c.name for c in t.columns]) for t in NODE_TABLES.values()]
+    queries += [
+        all_edges(t.name, *ends, [c.name for c in t.columns])
+        for t in REL_TABLES.values()
+        for ends in t.ends
+    ]
     size = map_bytes(path)
     options = {
         "buffer_pool_size": BUFFER_POOL_BYTES,
