@@ -11,10 +11,10 @@ from typing import Any
 
 import apsw
 
-from graphmem.store.journal import GENESIS, _chain
+from graphmem.store.journal import GENESIS, chain_hash
 from graphmem.store.migrate import Migration
-from graphmem.store.reading import JOURNAL_FILE
 from graphmem.store.sqlite import Db
+from graphmem.store.trouble import JOURNAL_FILE
 
 # What format 0 wrote before the name of an actor; the chain covers it, so the step re-chains.
 OLD_ACTOR = "writer:"
@@ -34,7 +34,7 @@ def _with_actors(db: Db, old: str, new: str) -> None:
     rows = db.execute("SELECT seq, at, batch, actor, key, op, inner FROM journal ORDER BY seq")
     for seq, at, batch, actor, key, op, inner in rows.fetchall():
         renamed = new + actor.removeprefix(old)
-        previous = _chain(previous, inner, seq, at, batch, renamed, key, op)
+        previous = chain_hash(previous, inner, seq, at, batch, renamed, key, op)
         change = "UPDATE journal SET actor = ?, hash = ? WHERE seq = ?"
         db.execute(change, (renamed, previous, seq))
     for _, sql in triggers:

@@ -18,8 +18,9 @@ from graphmem.errors import JournalDamagedError, UsageError, VaultError, VaultLo
 from graphmem.model.operations import PutPassage, PutSource
 from graphmem.store import VaultStore, dump, open_store
 from graphmem.store.backup import backup, read_manifest, show_backup
-from graphmem.store.reading import JOURNAL_FILE, journal_of, reading
+from graphmem.store.reading import journal_of, reading
 from graphmem.store.restore import restore
+from graphmem.store.trouble import JOURNAL_FILE
 from graphmem.store.verify_replay import _replay
 from tests.store.conftest import ticking
 from tests.store.graph.world import source

@@ -22,8 +22,8 @@ from graphmem.store import open_store
 from graphmem.store.backup import backup, show_backup
 from graphmem.store.config import VAULT_FORMAT, read_format
 from graphmem.store.migrate import MIGRATIONS, Migration, migrate
-from graphmem.store.reading import JOURNAL_FILE
 from graphmem.store.restore import restore
+from graphmem.store.trouble import JOURNAL_FILE
 from tests.store.old_format import OLD_ACTOR, STEPS, actors, make_old
 from tests.store.sound import sound
 from tests.store.told import ACTOR
