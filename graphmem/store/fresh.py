@@ -26,14 +26,16 @@ def fresh_folder(target: Path) -> Iterator[Path]:
     try:
         parent.mkdir(parents=True, exist_ok=True)
         _sweep(parent, prefix)
-        part = Path(tempfile.mkdtemp(dir=parent, prefix=prefix, suffix=_SUFFIX))
+        around = Path(tempfile.mkdtemp(dir=parent, prefix=prefix, suffix=_SUFFIX))
+        held = _hold(around)  # not the folder itself: a vault locks its own
+        part = around / target.name
+        part.mkdir()
     except OSError as error:
         raise VaultError(f"cannot write to {parent}: {error.strerror}") from error
-    held = _hold(part)
     try:
         yield part
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(around, ignore_errors=True)
         if held is not None:
             os.close(held)
 

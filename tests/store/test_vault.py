@@ -81,7 +81,7 @@ def test_a_second_open_in_one_process_says_so(tmp_path: Path) -> None:
 
 def test_a_failed_open_gives_the_lock_back(tmp_path: Path) -> None:
     open_store(tmp_path, create=True, graph="memory").close()
-    (tmp_path / "journal.sqlite").write_bytes(b"no journal, and long enough to see it" * 200)
+    (tmp_path / "vault.json").write_text("no configuration")
     with pytest.raises(VaultError):
         open_store(tmp_path)
     VaultLock(tmp_path).release()

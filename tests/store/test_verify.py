@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -373,7 +372,7 @@ def test_purged_rows_are_noted(store: VaultStore) -> None:
 def test_a_report_reads_as_lines_that_say_what_to_do(tmp_path: Path) -> None:
     sound(tmp_path).close()
     on_index("DELETE FROM evidence")(tmp_path)
-    os.utime(tmp_path / "index.sqlite")
+    _sign(tmp_path)
     store = open_store(tmp_path)
     shown = str(store.verify(quick=True))
     store.close()
