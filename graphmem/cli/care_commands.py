@@ -12,8 +12,7 @@ import graphmem
 from graphmem.cli.commands import Json, Vault
 from graphmem.cli.output import EXIT_PARTLY, emit
 from graphmem.cli.steps import StepLine
-from graphmem.errors import JournalDamagedError, VaultLockedError
-from graphmem.memory import Memory
+from graphmem.errors import JournalDamagedError
 from graphmem.model.care import Level, VerifyReport
 from graphmem.settings import read_settings, vault_path
 
@@ -54,7 +53,7 @@ def backup_create(
 ) -> None:
     """Copy the vault's journal and settings into a new folder, also while it is in use.
 
-    Example: graphmem backup ~/backups/monday
+    Example: graphmem backup create ~/backups/monday
     """
     from graphmem.store.backup import backup as make
 
@@ -132,10 +131,6 @@ def _verified(vault: Path | None, quick: bool) -> VerifyReport:
 
         return verify_journal(_vault(vault))
     with memory:
-        if not isinstance(memory, Memory):
-            raise VaultLockedError(
-                f"{memory.path} is open in its owner process; graphmem serve --stop, then verify"
-            )
         return memory.verify(quick=quick)
 
 

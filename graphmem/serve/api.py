@@ -23,6 +23,7 @@ from starlette.types import ASGIApp
 import graphmem
 from graphmem.errors import GraphmemError, OwnerError, UsageError, VaultBusyError
 from graphmem.memory import Memory
+from graphmem.model.care import VerifyReport
 from graphmem.model.inputs import Progress, ProgressEvent
 from graphmem.model.results import (
     Answer,
@@ -104,6 +105,7 @@ def build_api(
     _add_service(app, memory, lanes, role, version)
     _add_reads(app, memory, lanes)
     _add_writes(app, memory, lanes)
+    _add_checks(app, memory, lanes)
     return app
 
 
@@ -312,6 +314,14 @@ def _add_writes(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
             return memory.status()
 
         _key(key)  # made anew twice it is the same
+        return await _told(request, lanes, call, long=True)
+
+
+def _add_checks(app: FastAPI, memory: Memory, lanes: Lanes) -> None:
+    @app.post(f"{API}/verify", response_model=VerifyReport, responses=_LINES)
+    async def verify(request: Request, body: wire.VerifyRequest) -> Response:
+        """Checks every invariant that can be seen in the data; changes nothing."""
+        call = lambda _: memory.verify(quick=body.quick)  # noqa: E731
         return await _told(request, lanes, call, long=True)
 
 

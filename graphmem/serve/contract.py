@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from graphmem.memory import DEFAULT_DEPTH, DEFAULT_FACTS, DEFAULT_LIMIT
+from graphmem.model.care import BackupInfo, VerifyReport
 from graphmem.model.inputs import CauseInput, FactInput, Progress
 from graphmem.model.results import (
     Answer,
@@ -105,6 +106,10 @@ class MemoryLike(Protocol):
     def status(self) -> VaultStatus: ...
 
     def rebuild(self, *, graph: bool = True, index: bool = True) -> None: ...
+
+    def verify(self, *, quick: bool = False) -> VerifyReport: ...
+
+    def backup(self, dest: str | Path, *, force: bool = False) -> BackupInfo: ...
 
     def dump(self, *, content: bool = False) -> Iterator[str]: ...
 

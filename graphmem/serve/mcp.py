@@ -136,18 +136,18 @@ def _role() -> Role:
     return Role(request.scope.get(ROLE, Role.READ))
 
 
-def build(source: Source) -> FastMCP:
+def build(source: Source, version: str = graphmem.__version__) -> FastMCP:
     """The server with its five tools; ``source`` gives the open vault at each call."""
     server = FastMCP(
         "graphmem",
         instructions=INSTRUCTIONS,
-        version=graphmem.__version__,
+        version=version,
         mask_error_details=True,
         middleware=[_AtTheDoor()],
     )
     _add_reading(server, source)
     _add_writing(server, source)
-    add_relay(server, lambda: source().path, WRITING_TOOLS)
+    add_relay(server, lambda: source().path, WRITING_TOOLS, version)
     return server
 
 

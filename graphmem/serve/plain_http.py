@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import graphmem
-from graphmem.errors import OwnerError
+from graphmem.errors import OwnerError, OwnerVersionError
 from graphmem.serve.runtime import read_holder, socket_path
 from graphmem.serve.tokens import load_tokens
 
@@ -254,10 +254,13 @@ def _told(reply: Mapping[str, Any], vault: Path) -> OwnerError:
     error = reply.get("error")
     message = str(error.get("message", "")) if isinstance(error, dict) else ""
     details = error.get("details") if isinstance(error, dict) else None
-    stopping = isinstance(details, dict) and bool(details.get("stopping"))
+    details = details if isinstance(details, dict) else {}
     if not message:
-        message = (
+        return OwnerVersionError(
             f"the owner process of {vault} answered with status {reply.get('status')}; it may be "
             "of another version: graphmem serve --stop, then try again"
         )
-    return OwnerError(message, stopping=stopping)
+    if isinstance(error, dict) and error.get("code") == OwnerVersionError.__name__:
+        theirs, ours = str(details.get("theirs", "")), str(details.get("ours", ""))
+        return OwnerVersionError(message, theirs=theirs, ours=ours)
+    return OwnerError(message, stopping=bool(details.get("stopping")))

@@ -15,8 +15,7 @@ from fastmcp import FastMCP
 from fastmcp.exceptions import FastMCPError, NotFoundError
 from pydantic import ValidationError
 
-import graphmem
-from graphmem.errors import GraphmemError, OwnerError, UsageError
+from graphmem.errors import GraphmemError, OwnerError, OwnerVersionError, UsageError
 from graphmem.model.base import Model
 from graphmem.serve import wire
 from graphmem.serve.keys import REQUEST_KEY
@@ -36,14 +35,16 @@ class RelayCall(Model):
     arguments: dict[str, Any] = {}
 
 
-def add_relay(server: FastMCP, vault: Callable[[], Path | None], writing: frozenset[str]) -> None:
+def add_relay(
+    server: FastMCP, vault: Callable[[], Path | None], writing: frozenset[str], version: str
+) -> None:
     """Adds the address; ``writing`` tools may take as long as they need."""
     running: set[asyncio.Future[bytes]] = set()
 
     @server.custom_route(RELAY_PATH, methods=["POST"], include_in_schema=False)
     async def relay(request: Request) -> Response:
         try:
-            call = _checked(await request.body(), vault())
+            call = _checked(await request.body(), vault(), version)
         except GraphmemError as error:
             return Response(_error(error), wire.status_of(error), media_type="application/json")
         REQUEST_KEY.set(request.headers.get(wire.KEY_HEADER))
@@ -54,7 +55,7 @@ def add_relay(server: FastMCP, vault: Callable[[], Path | None], writing: frozen
         return StreamingResponse(_lines(work, limit), media_type=wire.LINES)
 
 
-def _checked(body: bytes, path: Path | None) -> RelayCall:
+def _checked(body: bytes, path: Path | None, version: str) -> RelayCall:
     try:
         call = RelayCall.model_validate_json(body)
     except ValidationError:
@@ -62,10 +63,12 @@ def _checked(body: bytes, path: Path | None) -> RelayCall:
     served = os.path.realpath(path or "")
     if call.vault != served:
         raise OwnerError(f"this owner process serves {served}, not {call.vault}; try again")
-    if call.version != graphmem.__version__:
-        raise OwnerError(
-            f"{served} is served by process {os.getpid()} of graphmem {graphmem.__version__}, the "
-            f"caller is {call.version}; stop it with graphmem serve --stop and try again"
+    if call.version != version:
+        raise OwnerVersionError(
+            f"{served} is served by process {os.getpid()} of graphmem {version}, the caller is "
+            f"{call.version}; stop it with graphmem serve --stop and try again",
+            theirs=version,
+            ours=call.version,
         )
     return call
 

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from graphmem.errors import InvalidInputError, OwnerError, UsageError, VaultError
 from graphmem.memory import DEFAULT_DEPTH, DEFAULT_FACTS, DEFAULT_LIMIT
 from graphmem.model.base import Model
+from graphmem.model.care import BackupInfo, VerifyReport
 from graphmem.model.inputs import (
     CauseInput,
     FactInput,
@@ -245,6 +246,16 @@ class RemoteMemory:
     def rebuild(self, *, graph: bool = True, index: bool = True) -> None:
         """Makes graph and index anew from the journal."""
         self._write("rebuild", wire.RebuildRequest(graph=graph, index=index), VaultStatus)
+
+    def verify(self, *, quick: bool = False) -> VerifyReport:
+        """Checks every invariant that can be seen in the data; changes nothing."""
+        return self._write("verify", wire.VerifyRequest(quick=quick), VerifyReport)
+
+    def backup(self, dest: str | Path, *, force: bool = False) -> BackupInfo:
+        """Copies the journal as it is now into the new folder ``dest``; needs no owner."""
+        from graphmem.store.backup import backup
+
+        return backup(self._vault, Path(dest), force=force)
 
     def dump(self, *, content: bool = False) -> Iterator[str]:
         """All that is stored as sorted JSON lines."""

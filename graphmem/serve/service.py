@@ -108,7 +108,8 @@ def server_of(memory: Memory, place: Place, lanes: Lanes, activity: Activity) ->
             yield
 
     served = in_lanes(memory, lanes)
-    mcp = build(lambda: served).http_app(path=MCP_PATH, host_origin_protection=False)
+    tools = build(lambda: served, place.version)
+    mcp = tools.http_app(path=MCP_PATH, host_origin_protection=False)
     api = build_api(memory, lanes, role=place.role, version=place.version, lifespan=mcp.lifespan)
     add_mcp(api, mcp)
     names = LOOPBACK | {place.host.lower()}

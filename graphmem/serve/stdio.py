@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import graphmem
-from graphmem.errors import GraphmemError, OwnerError
+from graphmem.errors import GraphmemError, OwnerError, OwnerVersionError
 from graphmem.serve.plain_http import PING, Cut, NoOwner, call_tool
 
 TOOLS_FILE = Path(__file__).parent / "data" / "tools.json"
@@ -53,10 +53,10 @@ class Owner:
         self._starting = threading.Lock()
 
     def warm(self) -> None:
-        """Starts the owner when none answers; what fails here the first call says."""
+        """Starts the owner when none answers or an older one does; what fails the calls say."""
         try:
             call_tool(self._vault, PING, {}, "", lambda: SILENCE_S)
-        except NoOwner:
+        except (NoOwner, OwnerVersionError):
             try:
                 self._start()
             except GraphmemError as error:
@@ -65,11 +65,11 @@ class Owner:
             print(f"graphmem: {error}", file=sys.stderr)
 
     def _start(self) -> None:
-        from graphmem.serve.start import ensure_owner
+        from graphmem.serve.start import ensure_owner, older
         from graphmem.settings import read_settings
 
         with self._starting:
-            ensure_owner(self._vault, read_settings(), create=True)
+            ensure_owner(self._vault, read_settings(), create=True, replace=older)
 
     def call(self, tool: str, arguments: Mapping[str, object]) -> Json:
         """The result of a tool; sent again with the same key when the owner was lost."""
@@ -85,7 +85,7 @@ class Owner:
                     "see owner.log in the vault"
                 ) from None
             except OwnerError as error:
-                if not error.stopping:
+                if not (error.stopping or isinstance(error, OwnerVersionError)):
                     raise
                 last = error
             if attempt < ATTEMPTS:

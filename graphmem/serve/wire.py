@@ -178,6 +178,12 @@ class RebuildRequest(Request):
     index: bool = True
 
 
+class VerifyRequest(Request):
+    """``quick`` leaves out what reads every text or replays the journal."""
+
+    quick: bool = False
+
+
 class ExportRequest(Request):
     """``content`` leaves out what depends on the order of arrival."""
 

@@ -188,7 +188,7 @@ def test_a_missing_vault_is_a_vault_problem(graphmem: Command, vault: Path) -> N
 def test_a_held_vault_names_the_holder(graphmem: Command, vault: Path) -> None:
     graphmem("init")
     script = (
-        "import sys, graphmem; m = graphmem.open(sys.argv[1]); "
+        "import sys, graphmem; m = graphmem.open(sys.argv[1], mode='embedded'); "
         "print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

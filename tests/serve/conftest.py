@@ -80,6 +80,14 @@ def serve(vault: Path) -> Iterator[Start]:
         process.communicate()
 
 
+def harness(vault: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """A real owner that was told its version."""
+    command = [sys.executable, str(Path(__file__).with_name("harness.py")), str(vault)]
+    process = subprocess.Popen([*command, *arguments])
+    wait_for(lambda: find_owner(vault) is not None)
+    return process
+
+
 def wait_for(condition: Callable[[], bool], *, seconds: float = 30.0) -> None:
     """Returns once the condition holds; fails when it never does."""
     deadline = time.monotonic() + seconds

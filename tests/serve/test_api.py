@@ -6,9 +6,11 @@ import json
 
 import pytest
 
-from graphmem.model.results import IngestReport, RememberResult
+from graphmem.model.results import RememberResult
 from graphmem.serve.wire import LINES
 from tests.serve.conftest import Door
+
+REMEMBER = "/api/v1/remember"
 
 
 def note(n: int) -> bytes:
@@ -26,19 +28,19 @@ def test_the_document_names_every_address_and_its_result(door: Door) -> None:
 
 
 def test_the_same_idempotency_key_gives_the_first_outcome(door: Door) -> None:
-    first, again = (door.ask("/api/v1/remember", note(1), Idempotency_Key="once") for _ in range(2))
-    assert first == again
-    assert RememberResult.model_validate_json(again[1]).items[0].outcome == "stored"
+    replies = [door.ask("/api/v1/remember", note(1), Idempotency_Key="once") for _ in range(2)]
+    first, again = (RememberResult.model_validate_json(text) for _, text in replies)
+    assert again == first.model_copy(update={"repeated": True})
+    assert again.items[0].outcome == "stored"
     other = door.ask("/api/v1/remember", note(1), Idempotency_Key="twice")
     assert RememberResult.model_validate_json(other[1]).items[0].outcome == "merged"
 
 
-def test_a_key_that_is_used_again_for_other_arguments_hides_no_write(door: Door) -> None:
-    for number in (10, 11):
-        _, text = door.ask("/api/v1/remember", note(number), Idempotency_Key="again")
-        assert RememberResult.model_validate_json(text).items[0].outcome == "stored"
-    _, text = door.ask("/api/v1/sync", b"{}", Idempotency_Key="again")
-    assert IngestReport.model_validate_json(text).read == 0
+def test_a_key_that_is_used_again_for_something_else_is_refused(door: Door) -> None:
+    for path, body in ((REMEMBER, note(11)), ("/api/v1/sync", b"{}")):
+        door.ask(REMEMBER, note(10), Idempotency_Key="again")
+        status, text = door.ask(path, body, Idempotency_Key="again")
+        assert (status, json.loads(text)["error"]["code"]) == (409, "KeyReusedError")
 
 
 @pytest.mark.parametrize("key", ["x" * 129, "two words"])

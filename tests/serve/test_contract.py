@@ -143,6 +143,20 @@ def test_the_graph_has_text_and_kind_on_its_nodes(memory: MemoryLike, notes: Pat
     assert some in memory.to_networkx(some, depth=1)
 
 
+def test_a_vault_in_use_is_verified_and_backed_up(
+    memory: MemoryLike, notes: Path, tmp_path: Path
+) -> None:
+    memory.ingest(notes)
+    report = memory.verify()
+    assert report.ok and report.seq == memory.status().seq
+    quick = memory.verify(quick=True)
+    assert len(quick.checks) < len(report.checks)
+    made = memory.backup(tmp_path / "copy")
+    assert made.manifest.head == report.seq
+    with pytest.raises(UsageError):
+        memory.backup(tmp_path / "copy")
+
+
 def test_a_rebuild_keeps_the_dump(memory: MemoryLike, notes: Path) -> None:
     memory.ingest(notes)
     before = list(memory.dump())

@@ -31,17 +31,21 @@ BACKLOG = 5_000
 class SlowModel(OwnedMemory):
     """An owner's memory whose model comes from a slow disk."""
 
+    queue: WriteQueue
     arrived: threading.Event
-
-    def _load_embedder(self) -> Embedder | None:
-        self.arrived.wait()
-        return super()._load_embedder()
 
 
 @pytest.fixture
-def owned() -> Iterator[SlowModel]:
+def owned(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowModel]:
     memory = SlowModel(None, Settings(engine="memory", embedder="hashing"))
     memory.queue, memory.arrived = WriteQueue(), threading.Event()
+    load = memory.engine._load_embedder
+
+    def slowly() -> Embedder | None:
+        memory.arrived.wait()
+        return load()
+
+    monkeypatch.setattr(memory.engine, "_load_embedder", slowly)
     with memory:
         yield memory
 

@@ -19,7 +19,7 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
 import graphmem
-from tests.serve.conftest import owner_of, wait_for
+from tests.serve.conftest import harness, owner_of, wait_for
 
 # None of these may be loaded to answer the handshake and the list of tools.
 HEAVY = ("spacy", "kuzu", "onnxruntime", "apsw", "numpy", "fastapi", "networkx", "fastmcp")
@@ -233,3 +233,19 @@ def test_a_refusal_names_the_field_and_shows_a_valid_call(
                 await call(client, tool, **arguments)
 
     asyncio.run(session())
+
+
+@pytest.mark.parametrize(("version", "replaced"), [("0.0.9", True), ("99.0.0", False)])
+def test_a_server_replaces_an_older_owner_but_no_newer_one(
+    vault: Path, version: str, replaced: bool
+) -> None:
+    async def session() -> str:
+        async with server(vault) as client:
+            result = await client.call_tool("kg_query", {"name": "Pump"}, raise_on_error=False)
+            return "" if not result.is_error else result.content[0].text
+
+    with harness(vault, "--version", version) as process:
+        said = asyncio.run(session())
+        assert (process.poll() is not None) == replaced
+        assert ("graphmem serve --stop" in said) == (not replaced)
+        process.kill()

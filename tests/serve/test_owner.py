@@ -21,7 +21,7 @@ from graphmem.serve.remote import RemoteMemory
 from graphmem.serve.runtime import MAX_SOCKET_BYTES, OWNER_FILE, read_holder, socket_path
 from graphmem.serve.start import find_owner, older
 from graphmem.settings import read_settings
-from tests.serve.conftest import Start, alive, owner_of, wait_for
+from tests.serve.conftest import Start, alive, harness, owner_of, wait_for
 
 # Files of an ingest that is stored in more than one commit (300 passages each).
 MANY = 650
@@ -289,14 +289,6 @@ def test_a_stopping_owner_hands_over_to_a_new_one(vault: Path) -> None:
         os.kill(first, signal.SIGTERM)
         assert memory.remember("Orion moved.").passage_ids
         assert owner_of(vault).pid != first
-
-
-def harness(vault: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    """A real owner that was told its version."""
-    command = [sys.executable, str(Path(__file__).with_name("harness.py")), str(vault)]
-    process = subprocess.Popen([*command, *arguments])
-    wait_for(lambda: find_owner(vault) is not None)
-    return process
 
 
 @pytest.mark.parametrize("version", ["0.0.9", "99.0.0"])
