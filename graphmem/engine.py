@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphmem.errors import EmbedderError
 from graphmem.settings import Settings
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from graphmem.store.projections import Fault
 
 Clock = Callable[[], datetime]
+# What is being done, rows done, rows in all.
+Steps = Callable[[str, int, int], None]
 
 
 class OneAtATime:
@@ -59,6 +61,7 @@ class Engine:
         clock: Clock,
         role: str,
         fault: Fault | None = None,
+        progress: Steps | None = None,
     ) -> None:
         from graphmem.store import open_store
         from graphmem.store.projections import no_fault
@@ -71,6 +74,7 @@ class Engine:
             role=role,
             fault=fault or no_fault,
             max_log_bytes=settings.max_log_bytes,
+            progress=progress,
         )
         self.writes = threading.RLock()
         self.runs = threading.Lock()  # an ingest at a time; others write between its commits
@@ -163,20 +167,28 @@ def acquire(
     clock: Clock,
     role: str,
     fault: Fault | None = None,
+    progress: Steps | None = None,
 ) -> Engine:
     """The engine of a vault, opened unless this process has it open; ``release`` it once.
 
     Raises what ``open_store`` raises.
     """
+    how: dict[str, Any] = {
+        "create": create,
+        "clock": clock,
+        "role": role,
+        "fault": fault,
+        "progress": progress,
+    }
     if path is None:
-        engine = Engine(None, settings, create=create, clock=clock, role=role, fault=fault)
+        engine = Engine(None, settings, **how)
         engine.handles = 1
         return engine
     key = os.path.realpath(path)
     with _OPEN.guard:
         found = _OPEN.engines.get(key)
         if found is None:
-            found = Engine(path, settings, create=create, clock=clock, role=role, fault=fault)
+            found = Engine(path, settings, **how)
             _OPEN.engines[key] = found
         found.handles += 1
         return found

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from graphmem.engine import Engine, acquire, release
+from graphmem.engine import Engine, Steps, acquire, release
 from graphmem.errors import UsageError, VaultError
 from graphmem.model.care import BackupInfo, VerifyReport
 from graphmem.model.results import (
@@ -77,18 +77,28 @@ class Memory:
         clock: Clock = _now,
         role: str = "embedded",
         fault: Fault | None = None,
+        progress: Steps | None = None,
     ) -> None:
         """Opens the store; ``path`` None keeps everything in memory, for tests.
 
         ``role`` is what others are told about this process: ``owner`` serves them. ``fault`` is
         called at the named points of a commit, where a test may end the process.
+        ``progress(what, done, total)`` is called while a damaged vault is healed.
         Raises VaultLockedError when another process holds the vault, VaultNotFoundError without
         ``create``, VaultFormatError for a vault of another format.
         """
         self._settings = settings
         self._clock = clock
         self.path = path
-        self._engine = acquire(path, settings, create=create, clock=clock, role=role, fault=fault)
+        self._engine = acquire(
+            path,
+            settings,
+            create=create,
+            clock=clock,
+            role=role,
+            fault=fault,
+            progress=progress,
+        )
         self._pid = os.getpid()
         self._closed = False
         self._counted = True

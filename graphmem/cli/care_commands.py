@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-import graphmem
 from graphmem.cli.commands import Json, Vault
 from graphmem.cli.output import EXIT_PARTLY, emit
+from graphmem.cli.progress import open_vault
 from graphmem.cli.steps import StepLine
 from graphmem.errors import JournalDamagedError
 from graphmem.model.care import Level, VerifyReport
@@ -125,7 +125,7 @@ def verify(
 
 def _verified(vault: Path | None, quick: bool) -> VerifyReport:
     try:
-        memory = graphmem.open(vault, create=False)
+        memory = open_vault(vault, create=False)
     except JournalDamagedError:
         from graphmem.store.verify import verify_journal
 

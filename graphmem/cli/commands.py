@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-import graphmem
 from graphmem.cli.output import EXIT_PARTLY, emit
-from graphmem.cli.progress import ProgressLine
+from graphmem.cli.progress import ProgressLine, open_vault
 from graphmem.errors import UsageError
 from graphmem.memory import DEFAULT_DEPTH, DEFAULT_FACTS, DEFAULT_LIMIT
 from graphmem.model.results import IngestReport
@@ -46,7 +45,7 @@ def init(
 
     Example: graphmem init --vault .graphmem
     """
-    with graphmem.open(vault, engine=engine) as memory:
+    with open_vault(vault, engine=engine) as memory:
         emit(memory.status(), as_json=as_json)
 
 
@@ -67,7 +66,7 @@ def ingest(
 
     Example: graphmem ingest docs/ notes/today.md
     """
-    with graphmem.open(vault) as memory, ProgressLine() as line:
+    with open_vault(vault) as memory, ProgressLine() as line:
         report = memory.ingest(paths, project=project, pattern=pattern, progress=line.update)
     _finish(report, as_json)
 
@@ -77,7 +76,7 @@ def sync(vault: Vault = None, as_json: Json = False) -> None:
 
     Example: graphmem sync
     """
-    with graphmem.open(vault) as memory, ProgressLine() as line:
+    with open_vault(vault) as memory, ProgressLine() as line:
         report = memory.sync(progress=line.update)
     _finish(report, as_json)
 
@@ -99,7 +98,7 @@ def ask(
 
     Example: graphmem ask "why did we drop LanceDB?"
     """
-    with graphmem.open(vault, create=False) as memory:
+    with open_vault(vault, create=False) as memory:
         answer = memory.search(
             question, limit=limit, max_tokens=max_tokens, recipe=recipe, scope=_scope(project)
         )
@@ -134,7 +133,7 @@ def kg(
 
     Example: graphmem kg "Node 200" --as-of 2026-03-01
     """
-    with graphmem.open(vault, create=False) as memory:
+    with open_vault(vault, create=False) as memory:
         result = memory.kg_query(
             name,
             as_of=_moment(as_of),
@@ -160,7 +159,7 @@ def causes(
 
     Example: graphmem causes "the pump stopped" --direction forward --depth 2
     """
-    with graphmem.open(vault, create=False) as memory:
+    with open_vault(vault, create=False) as memory:
         result = memory.find_causal_links(
             start, direction=direction, depth=depth, scope=_scope(project)
         )
@@ -176,7 +175,7 @@ def get(
 
     Example: graphmem get psg:0f3a… tool:kuzu
     """
-    with graphmem.open(vault, create=False) as memory:
+    with open_vault(vault, create=False) as memory:
         result = memory.get(ids)
     emit(result, as_json=as_json)
     if result.missing:
@@ -202,7 +201,7 @@ def remember(
 
     Example: graphmem remember "We dropped LanceDB." --because "Its index was lost twice."
     """
-    with graphmem.open(vault) as memory:
+    with open_vault(vault) as memory:
         result = memory.remember(
             text, facts=fact or (), because=tuple(because or ()), project=project, key=key
         )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,6 +18,9 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+
+import graphmem
+from graphmem.serve.contract import MemoryLike
 
 
 class ProgressLine:
@@ -61,3 +67,36 @@ class ProgressLine:
             passages=event.passages,
             rate=f"{rate:.0f}/s",
         )
+
+
+@contextmanager
+def healing_line() -> Iterator[Callable[[str, int, int], None]]:
+    """Shows what is checked or built anew while a damaged vault is opened; else nothing."""
+    line = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rows"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    )
+    tasks: dict[str, TaskID] = {}
+
+    def step(what: str, done: int, total: int) -> None:
+        if what not in tasks:
+            line.start()
+            tasks[what] = line.add_task(what, total=total)
+        line.update(tasks[what], completed=done)
+
+    try:
+        yield step
+    finally:
+        line.stop()
+
+
+def open_vault(vault: Path | None, *, create: bool = True, engine: str | None = None) -> MemoryLike:
+    """``graphmem.open`` with a bar on standard error while a damaged vault is healed."""
+    with healing_line() as step:
+        return graphmem.open(vault, create=create, engine=engine, progress=step)

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-import graphmem
 from graphmem.cli.commands import Json, Vault
 from graphmem.cli.output import emit
+from graphmem.cli.progress import open_vault
 from graphmem.errors import VaultNotFoundError
 from graphmem.settings import read_settings, vault_path
 
@@ -29,7 +29,7 @@ def status(vault: Vault = None, as_json: Json = False) -> None:
 
     Example: graphmem status --json
     """
-    with graphmem.open(vault, create=False) as memory:
+    with open_vault(vault, create=False) as memory:
         emit(memory.status(), as_json=as_json)
 
 
@@ -43,7 +43,7 @@ def rebuild(
 
     Example: graphmem rebuild --no-index
     """
-    with graphmem.open(vault, create=False) as memory:
+    with open_vault(vault, create=False) as memory:
         memory.rebuild(graph=graph, index=index)
         emit(memory.status(), as_json=as_json)
 
@@ -63,7 +63,7 @@ def export(
     """
     from graphmem.retrieve.export import graphml, write_atomically
 
-    with graphmem.open(vault, create=False) as memory:
+    with open_vault(vault, create=False) as memory:
         if format is ExportFormat.GRAPHML:
             lines = graphml(memory.to_networkx())
         else:

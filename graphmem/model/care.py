@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from pydantic import computed_field
+from pydantic import ConfigDict, computed_field
 
 from graphmem.model.base import Model, UtcDatetime
 from graphmem.model.results import Result
@@ -60,6 +60,9 @@ class Check(Model):
     ``note`` is something worth knowing that is no failure.
     """
 
+    # What is computed may come back over the wire.
+    model_config = ConfigDict(extra="ignore")
+
     name: str
     claim: str
     checked: int = 0
@@ -77,6 +80,9 @@ class Check(Model):
 
 class VerifyReport(Result):
     """Every invariant that can be checked on the data, at sequence ``seq``."""
+
+    # What is computed may come back over the wire.
+    model_config = ConfigDict(extra="ignore")
 
     path: str
     seq: int
@@ -110,6 +116,9 @@ class Finding(Model):
 
 class DoctorReport(Result):
     """The state of the environment, of a vault's folder and of whoever holds it."""
+
+    # What is computed may come back over the wire.
+    model_config = ConfigDict(extra="ignore")
 
     path: str
     findings: tuple[Finding, ...] = ()

@@ -7,12 +7,13 @@ import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
 from pydantic import ValidationError
 
-from graphmem.engine import close_all, is_open_here
+from graphmem.engine import Steps, close_all, is_open_here
 from graphmem.errors import UsageError, VaultLockedError
 from graphmem.memory import Memory
 from graphmem.serve.beside import serve_beside
@@ -41,6 +42,7 @@ def open(
     clock: Callable[[], datetime] = _now,
     mode: Mode = "auto",
     engine: str | None = None,
+    progress: Steps | None = None,
 ) -> MemoryLike:
     """Opens the vault at ``path`` (default: the settings' vault), creating it when allowed.
 
@@ -51,7 +53,8 @@ def open(
     each handle is closed by itself.
 
     ``engine`` is the graph engine of a new vault, ``kuzu`` or ``ladybug``; for one that exists it
-    must be the vault's own.
+    must be the vault's own. ``progress(what, done, total)`` is called while a damaged vault is
+    healed here.
 
     Raises VaultLockedError when a process keeps it to itself, VaultNotFoundError without
     ``create``, VaultFormatError for a vault of another format, OwnerVersionError for an owner of
@@ -66,8 +69,9 @@ def open(
     if mode == "client":
         return _client(vault, chosen, create)
     if mode == "embedded":
-        return Memory(vault, chosen, create=create, clock=clock)
-    return _whichever(vault, chosen, create, clock)
+        return Memory(vault, chosen, create=create, clock=clock, progress=progress)
+    how = partial(Memory, vault, chosen, create=create, clock=clock, progress=progress)
+    return _whichever(vault, chosen, create, how)
 
 
 def _with_engine(settings: Settings, engine: str, vault: Path) -> Settings:
@@ -95,7 +99,7 @@ def _client(vault: Path, settings: Settings, create: bool) -> RemoteMemory:
 
 
 def _whichever(
-    vault: Path, settings: Settings, create: bool, clock: Callable[[], datetime]
+    vault: Path, settings: Settings, create: bool, embedded: Callable[..., Memory]
 ) -> MemoryLike:
     """Asks a running owner first: opening an engine only to find the vault held takes longer."""
     begun = time.monotonic()
@@ -105,7 +109,7 @@ def _whichever(
             same_version(found, vault)
             return _client(vault, settings, create)
         try:
-            memory = Memory(vault, settings, create=create, clock=clock, role=SHARED_ROLE)
+            memory = embedded(role=SHARED_ROLE)
         except VaultLockedError as error:
             waited = time.monotonic() - begun
             patience = START_TIMEOUT_S if _served(vault) else HELD_PATIENCE_S

@@ -58,7 +58,8 @@ class Standing:
         if isinstance(operation, MoveMention):
             self._move(operation)
         elif isinstance(operation, _PUTS):
-            before, after = operation.before, operation.after
+            put: Any = operation
+            before, after = put.before, put.after
             if before is not None:
                 self._items.pop(_key(before), None)
             if after is not None:

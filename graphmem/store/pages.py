@@ -173,7 +173,7 @@ def _signed(value: int) -> int:
 def _record(body: bytes, columns: int) -> tuple[tuple[Cell, ...], tuple[int, ...]]:
     """Cells and serial types of a record; nothing when it has another number of columns."""
     end, place = _varint(body, 0)
-    kinds = []
+    kinds: list[int] = []
     while place < end and len(kinds) <= columns:
         kind, place = _varint(body, place)
         kinds.append(kind)

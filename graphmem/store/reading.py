@@ -49,6 +49,9 @@ def _connect(path: Path, still: bool) -> Db:
 
 def damaged_rows(journal: Journal) -> list[int]:
     """The rows that do not fit the hash chain, as far as they can be told; O(rows)."""
+    damage = journal.damage()
+    if damage is not None:
+        return [row.seq for row in damage.rows]
     try:
         bad = journal.verify()
     except JournalDamagedError as error:

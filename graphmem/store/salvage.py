@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,7 @@ def whole(judged: Judged, random: Random) -> list[Record]:
         if row is None:
             row, anew = _gap(seq, rows[-1] if rows else None, judged, random), True
         if anew:
-            row = Record(*_fields(row), hash=row.chained(previous))
+            row = replace(row, hash=row.chained(previous))
         rows.append(row)
         previous = row.hash
     return rows

@@ -71,7 +71,7 @@ def open_store(
     fault: Fault = no_fault,
     role: str = "embedded",
     max_log_bytes: int = MAX_LOG_BYTES,
-    progress: Steps = no_steps,
+    progress: Steps | None = None,
 ) -> VaultStore:
     """Opens the vault at a folder (everything in memory for None) and heals it if needed.
 
@@ -85,9 +85,10 @@ def open_store(
     VaultFormatError for another format, JournalDamagedError when the journal cannot be read,
     MissingExtraError when the graph's engine is not installed.
     """
+    steps = progress or no_steps
     if path is None:
         config, bound = VaultConfig(engine=MEMORY), max_log_bytes
-        return VaultStore(None, config, None, clock, random, fault, bound, progress)
+        return VaultStore(None, config, None, clock, random, fault, bound, steps)
     if not _is_vault(path):
         if not create:
             raise VaultNotFoundError(f"there is no vault at {path}; make one with graphmem init")
@@ -99,7 +100,7 @@ def open_store(
         if not (path / VAULT_FILE).is_file():
             write_config(path, VaultConfig(engine=graph))
         config, bound = read_config(path), max_log_bytes
-        return VaultStore(path, config, lock, clock, random, fault, bound, progress)
+        return VaultStore(path, config, lock, clock, random, fault, bound, steps)
     except BaseException:
         lock.release()
         raise

@@ -21,7 +21,7 @@ def test_the_document_names_every_address_and_its_result(door: Door) -> None:
     status, text = door.ask("/api/openapi.json", None, "GET", token=door.tokens.read)
     assert status == 200
     told = json.loads(text)
-    names = "hello status search kg causes get graph export remember ingest sync rebuild"
+    names = "hello status search kg causes get graph export remember ingest sync rebuild verify"
     assert {path.rsplit("/", 1)[1] for path in told["paths"]} == {*names.split(), "health"}
     results = {"Answer", "KgResult", "CausalResult", "GetResult", "RememberResult", "VaultStatus"}
     assert results <= set(told["components"]["schemas"])

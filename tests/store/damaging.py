@@ -106,6 +106,11 @@ def make(folder: Path, *, killed: bool, graph: str = "kuzu") -> Made:
     return Made(folder, facts["dump"], dict(facts["rows"]))
 
 
+def of_files(dump: list[str]) -> list[str]:
+    """The lines of the index: a graph in memory is made of the rows that can be read."""
+    return [line for line in dump if "index" in json.loads(line)]
+
+
 def overwrite(path: Path, start: int, data: bytes) -> None:
     with path.open("r+b") as file:
         file.seek(start)

@@ -17,6 +17,7 @@ from graphmem.store import VaultStore, open_store
 from graphmem.store.damage import ranges
 from graphmem.store.repair import accept_loss, plan_repair
 from tests.store.conftest import ticking
+from tests.store.damaging import of_files
 from tests.store.told import ACTOR, passage, put_notes, tell
 
 NOTES = [f"pump {n} leaks" for n in range(30)]
@@ -35,6 +36,13 @@ def noted(path: Path) -> list[str]:
 
 def reopened(path: Path) -> VaultStore:
     return open_store(path, clock=ticking())
+
+
+def _warnings(path: Path) -> tuple[str, ...]:
+    store = reopened(path)
+    told = store.status().warnings
+    store.close()
+    return told
 
 
 def by_hand(path: Path, *statements: str) -> None:
@@ -57,7 +65,6 @@ CHANGES: dict[str, tuple[str, list[int]]] = {
                      [10, 11, 12, 13, 14, 20]),
     "the first row": ("DELETE FROM journal WHERE seq = 1", [1]),
     "the end": ("DELETE FROM journal WHERE seq > 28", [29, 30, 31]),
-    "all rows": ("DELETE FROM journal", list(range(1, 32))),
 }  # fmt: skip
 
 
@@ -68,7 +75,7 @@ def test_every_damaged_row_is_named_and_all_others_are_served(tmp_path: Path, wh
     by_hand(tmp_path, statement)
     for _ in range(2):  # a first open must not hide it from the second one
         store = reopened(tmp_path)
-        assert list(store.dump()) == told
+        assert of_files(list(store.dump())) == of_files(told)
         [warning] = store.status().warnings
         assert f" {ranges(lost)} cannot be read" in warning
         with pytest.raises(VaultReadOnlyError, match="backup restore") as refused:
@@ -76,7 +83,7 @@ def test_every_damaged_row_is_named_and_all_others_are_served(tmp_path: Path, wh
         assert list(refused.value.seqs) == lost
         with pytest.raises(VaultReadOnlyError):
             store.rebuild()
-        assert list(store.dump()) == told
+        assert of_files(list(store.dump())) == of_files(told)
         store.close()
 
 
@@ -99,7 +106,7 @@ def test_damage_that_loses_nothing_is_mended_and_told(tmp_path: Path, what: str)
     assert list(store.dump()) == told
     store.writer.commit([PutPassage(after=passage(99, "new"))], actor=ACTOR)
     store.close()
-    assert not [w for w in reopened(tmp_path).status().warnings if "cannot be read" in w]
+    assert _warnings(tmp_path) == (warning,)
 
 
 @pytest.mark.parametrize("what", CHANGES)
@@ -117,7 +124,7 @@ def test_the_loss_is_accepted_and_the_vault_goes_on(tmp_path: Path, what: str) -
     store = reopened(tmp_path)
     kept = 0 if 1 in lost else len(NOTES) - sum(2 <= seq <= 31 for seq in lost)
     assert store.view().passage_count(EVERYTHING) == kept
-    assert store.view().seq == 31 + bool(done.dangling)
+    assert store.view().seq == 31 + len(done.dangling)
     grown = list(store.dump())
     store.rebuild()
     assert list(store.dump()) == grown
@@ -192,7 +199,7 @@ def test_an_index_changed_by_another_program_is_made_again(tmp_path: Path) -> No
     assert list(store.dump()) == told
     assert "index.sqlite.damaged" in store.status().warnings[0]
     store.close()
-    assert "index.sqlite.damaged" in reopened(tmp_path).status().warnings[0]
+    assert "index.sqlite.damaged" in _warnings(tmp_path)[0]
 
 
 def test_the_command_shows_the_loss_and_changes_nothing_until_told(tmp_path: Path) -> None:
