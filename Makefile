@@ -16,11 +16,16 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	&& echo $$p && exit; done; echo python3)
 
 BIN := $(VENV)/bin
+SLOW = $(BIN)/python -m pytest -m "slow and not bench" --timeout 1200
+# Suites with a line of their own in a full run; the slow tests leave them out.
+LOSS := tests/store/kill $(wildcard tests/store/test_damage*.py) tests/store/test_disk.py \
+	tests/store/test_places.py
+SOAK := tests/soak
 CHECK_BIN := $(abspath $(CHECK_VENV))/bin
 PINS := pyproject.toml setup.py constraints.txt
 PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test check lint types contracts slow notebooks bench format clean
+.PHONY: help demo test check lint types contracts slow loss soak notebooks bench format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,7 +37,13 @@ test: $(VENV)/.dev ## Run the default tests (under 10 minutes)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 slow: $(VENV)/.dev ## Run the slow tests: crashes, concurrency, packaging
-	$(BIN)/python -m pytest -m "slow and not bench" --timeout 1200 $(PYTEST_ARGS)
+	$(SLOW) $(addprefix --ignore=,$(LOSS) $(SOAK)) $(PYTEST_ARGS)
+
+loss: $(VENV)/.dev ## Run the kill, damage and disk suites; they print what they did
+	$(SLOW) $(LOSS) $(PYTEST_ARGS)
+
+soak: $(VENV)/.dev ## Let eight processes work on one vault for three minutes
+	$(SLOW) $(SOAK) $(PYTEST_ARGS)
 
 bench: $(VENV)/.dev ## Run the measurements and print them
 	$(BIN)/python -m pytest -m bench -s --timeout 7200 $(PYTEST_ARGS)

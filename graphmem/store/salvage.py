@@ -184,11 +184,6 @@ def whole(judged: Judged, random: Random) -> list[Record]:
     return rows
 
 
-def _fields(row: Record) -> tuple[Any, ...]:
-    told = (row.seq, row.at, row.batch, row.actor, row.key, row.op, row.payload, row.salt)
-    return (*told, row.inner)
-
-
 def _gap(seq: int, before: Record | None, judged: Judged, random: Random) -> Record:
     after = next((judged.kept[n] for n in range(seq, judged.top + 1) if n in judged.kept), None)
     inside = before is not None and after is not None and before.batch == after.batch

@@ -19,12 +19,13 @@ from pathlib import Path
 from graphmem.model.scope import EVERYTHING
 from graphmem.store import open_store
 from graphmem.store.journal import Journal
+from tests.store.engines import FILE_ENGINE
 from tests.store.kill.batches import make, passage_id, purged
 from tests.store.kill.plan import SMALL_LOG_BYTES, Kill, plan
 
 REPO = Path(__file__).parents[3]
 # Engines whose vaults are killed, by their name in vault.json.
-ENGINES = ("kuzu",)
+ENGINES = (FILE_ENGINE,)
 # Kills that one vault goes through.
 KILLS_PER_VAULT = 26
 # A writer that says nothing for so long hangs, in seconds.
