@@ -236,7 +236,8 @@ class Memory:
             max_tokens=max_tokens or self._settings.max_tokens,
             recipe=recipe,
         )
-        return answer if self._is_loaded() else answer.model_copy(update={"note": LOADING})
+        notes = (*(() if self._is_loaded() else (LOADING,)), *self._store.troubles())
+        return answer.model_copy(update={"note": "; ".join(notes)}) if notes else answer
 
     def kg_query(
         self,

@@ -53,6 +53,11 @@ class Notices:
             with (self._folder / HEALED_FILE).open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
 
+    @property
+    def here(self) -> tuple[str, ...]:
+        """What this process found and healed."""
+        return tuple(self._told)
+
     def shown(self) -> tuple[str, ...]:
         """The last notices of some days, oldest first."""
         if self._folder is None:

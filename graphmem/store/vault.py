@@ -341,6 +341,11 @@ class VaultStore:
         parts = (self._journal, self._projections, self._writer, self._config)
         return verify(Subject(name, *parts), quick=quick)
 
+    def troubles(self) -> tuple[str, ...]:
+        """What an answer should carry: a damaged journal, and what this open found and healed."""
+        damage = self._journal.damage()
+        return (*([] if damage is None else [damage.tell()]), *self._notices.here)
+
     def _warnings(self) -> tuple[str, ...]:
         """What does not work now, then what was damaged and healed lately."""
         damage, failure = self._journal.damage(), self._writer.failure
