@@ -54,7 +54,7 @@ def _cli(graphmem: Command) -> list[dict[str, Any]]:
 
 def _python(vault: Path, extractor: SpacyExtractor) -> list[dict[str, Any]]:
     with Memory(vault, Settings(embedder="none"), create=False) as memory:
-        memory._extractor = extractor
+        memory.engine._extractor = extractor
         results = [memory.search(question) for question in QUESTIONS]
         found = [memory.kg_query(name) for name in NAMES]
         links = [memory.find_causal_links(QUESTIONS[0])]

@@ -85,7 +85,7 @@ def run(vault: Path, notes: Path) -> None:
         print(json.dumps([event.done, event.seconds, memory_mib]), flush=True)
 
     with Memory(vault, Settings(embedder="hashing")) as memory:
-        memory._extractor = StubExtractor()
+        memory.engine._extractor = StubExtractor()
         report = memory.ingest(notes, project="p", progress=progress)
         told = {**report.model_dump(mode="json"), "seq": memory.status().seq}
         print(json.dumps({**told, "pending": memory.status().vectors_pending}), flush=True)

@@ -1,4 +1,7 @@
-"""A publicly reported fault of bulk imports, end to end (BR-36): 5,000 notes, 50,000 triples."""
+"""A publicly reported fault of bulk imports, end to end (BR-36), with 20,000 triples.
+
+The public case has 5,000 notes; growth, a kill and a second run show the same with fewer.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from tests.cases.bulk import TRIPLES_PER_NOTE, note
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800)]
 
-NOTES = 5_000
+NOTES = 2_000
 # The second half may take at most this many times as long as the first.
 MOST_GROWTH = 2.0
 # The second half may add at most this many times the memory the first half added.

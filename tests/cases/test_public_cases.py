@@ -240,7 +240,7 @@ def test_br12_a_snooze_hides_until_its_time_and_no_longer(
 ) -> None:
     moment = [NOW]
     memory = Memory(None, Settings(engine="memory", embedder="none"), clock=lambda: moment[0])
-    memory._extractor = extractor
+    memory.engine._extractor = extractor
     with memory:
         target = memory.remember(CRACK).source_id
         first = _edge(memory)

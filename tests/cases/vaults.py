@@ -25,7 +25,7 @@ def vault(extractor: Extractor, *, embedder: str = "none", path: Path | None = N
     engine = "memory" if path is None else "kuzu"
     settings = Settings(engine=engine, embedder=embedder)
     memory = Memory(path, settings, clock=lambda: NOW)
-    memory._extractor = extractor
+    memory.engine._extractor = extractor
     return memory
 
 

@@ -1,4 +1,4 @@
-"""The shipped list of tools is what the real server lists, in a form that every client reads."""
+"""The shipped tools are those of the real server, in a form that every client reads (BR-30)."""
 
 from __future__ import annotations
 
