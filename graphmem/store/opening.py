@@ -22,7 +22,7 @@ from graphmem.store.compare import (
 )
 from graphmem.store.digest import GRAPH_PREFIX, INDEX_FILE, Trust
 from graphmem.store.graph.base import GraphStore
-from graphmem.store.graph.engines import MEMORY
+from graphmem.store.graph.engines import MEMORY, engine_named
 from graphmem.store.heal import another_graph, another_index, open_graph, open_index
 from graphmem.store.journal import Journal
 from graphmem.store.sqlite import Readers
@@ -95,14 +95,15 @@ class Opener:
         if self.folder is None:
             return open_index(None)
         path = self.folder / INDEX_FILE
+        if not path.exists():
+            return open_index(self.folder)
         if self._foreign():
             return another_index(path, "it was made from another journal", self.tell)
         if self.trust.closed and not self.trust.same(INDEX_FILE):
             return another_index(path, _CHANGED, self.tell)
         sound = self.trust.closed or self.trust.same_file(INDEX_FILE)
-        existed = path.exists()
         readers = open_index(self.folder, sound, self.tell)
-        if sound or not existed or self.journal.damage() is not None:
+        if sound or self.journal.damage() is not None:
             return readers
         problem = self._index_problem(readers)
         if problem is None:
@@ -136,6 +137,8 @@ class Opener:
         if folder is None or self.engine == MEMORY:
             return open_graph(folder, self.engine, self.journal)
         parts = (folder, self.engine, self.journal)
+        if not (folder / engine_named(self.engine).file).exists():
+            return open_graph(*parts, steps=self.steps)
         if self._foreign() or (trust.closed and not trust.same(GRAPH_PREFIX)):
             return another_graph(*parts, _CHANGED, self.tell, self.steps)
         if self._another_file():

@@ -16,6 +16,7 @@ from graphmem.errors import ProjectionDamagedError, VaultLockedError, VaultNotFo
 from graphmem.model.results import EngineInfo, EngineReport
 from graphmem.store.building import BuildProgress, build_graph, unwatched
 from graphmem.store.config import VAULT_FILE, read_config, write_config
+from graphmem.store.digest import CLEAN_MARK, Trust, look, remove_marks, write_mark
 from graphmem.store.graph.base import GraphStore
 from graphmem.store.graph.changes import NothingStored, project
 from graphmem.store.graph.engines import ENGINES, MEMORY, Engine, engine_named
@@ -46,17 +47,29 @@ def switch_engine(
         if config.engine == name:
             return engine_report(folder)
         engine.require()
+        before = look(folder)
         remove_leftovers(folder, config.engine)
         try:
             _build(folder, engine, progress, fault)
         except BaseException:
             remove_build(folder / engine.file)
             raise
+        remove_marks(folder)  # they tell of the old graph's files
         write_config(folder, config.model_copy(update={"engine": name}))
         fault("switch_written")
         if config.engine != MEMORY:
             remove_files(folder / engine_named(config.engine).file)
+        _leave_mark(folder, before)
         return engine_report(folder, switched=True)
+
+
+def _leave_mark(folder: Path, before: Trust) -> None:
+    """Says again that the files are whole, when they were so before the switch.
+
+    Without the mark the next open compares everything with the journal.
+    """
+    if before.closed and before.then == before.now:
+        write_mark(folder, CLEAN_MARK, before.head, before.head_hash)
 
 
 @contextmanager

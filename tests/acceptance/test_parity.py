@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
@@ -61,13 +60,19 @@ def _python(vault: Path, extractor: SpacyExtractor) -> list[dict[str, Any]]:
         return [each.model_dump(mode="json") for each in (*results, *found, *links)]
 
 
-@pytest.mark.parametrize("count", [8])
+def _without_nulls(value: Any) -> Any:
+    """What MCP clients get of a value: many refuse nulls where the schema names a type."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(part) for key, part in value.items() if part is not None}
+    return [_without_nulls(part) for part in value] if isinstance(value, list) else value
+
+
 def test_every_surface_gives_the_same_answer(
-    graphmem: Command, vault: Path, tmp_path: Path, extractor: SpacyExtractor, count: int
+    graphmem: Command, vault: Path, tmp_path: Path, extractor: SpacyExtractor
 ) -> None:
     notes = tmp_path / "records"
     notes.mkdir()
-    for path in sorted(DECISIONS.glob("0*.md"))[-count:]:
+    for path in DECISIONS.glob("001[1-8]*.md"):
         shutil.copy(path, notes)
     assert graphmem("ingest", str(notes), "--project", "graphmem").code == 0
     python, cli, mcp = _python(vault, extractor), _cli(graphmem), _mcp(vault)
@@ -75,4 +80,4 @@ def test_every_surface_gives_the_same_answer(
     assert not python[3]["supported"]
     assert len({reply["seq"] for reply in python if "seq" in reply}) == 1
     assert cli == python
-    assert mcp == python
+    assert mcp == _without_nulls(python)
