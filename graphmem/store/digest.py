@@ -10,10 +10,11 @@ import json
 import os
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from graphmem.store.trouble import JOURNAL_FILE
+from graphmem.store.trouble import JOURNAL_FILE, told
 
 # Written by a clean close and removed by an open: the files as they were closed.
 CLEAN_MARK = "clean"
@@ -77,7 +78,14 @@ class Trust:
 
 
 def look(folder: Path) -> Trust:
-    """Compares the files with the last mark."""
+    """Compares the files with the last mark; raises VaultError for one that cannot be read."""
+    try:
+        return _look(folder)
+    except OSError as error:
+        raise told(f"{folder} cannot be read", error) from error
+
+
+def _look(folder: Path) -> Trust:
     for name, closed in ((CLEAN_MARK, True), (OPENED_MARK, False)):
         try:
             data = json.loads((folder / name).read_text(encoding="utf-8"))
@@ -92,7 +100,10 @@ def look(folder: Path) -> Trust:
 def take_trust(folder: Path) -> Trust:
     """Compares the files with the last mark; the mark of a clean close is gone afterwards."""
     trust = look(folder)
-    (folder / CLEAN_MARK).unlink(missing_ok=True)
+    try:
+        (folder / CLEAN_MARK).unlink(missing_ok=True)
+    except OSError as error:
+        raise told(f"{folder} cannot be written", error) from error
     return trust
 
 
@@ -100,8 +111,13 @@ def write_mark(folder: Path, name: str, head: int, head_hash: str, *, stale: boo
     """Writes down how the files are now; a crash leaves the old mark or the new one."""
     data = {"files": file_sums(folder), "head": head, "hash": head_hash, "stale": stale}
     fresh = folder / f"{name}.new"
-    fresh.write_text(json.dumps(data), encoding="utf-8")
-    os.replace(fresh, folder / name)
+    try:
+        fresh.write_text(json.dumps(data), encoding="utf-8")
+        os.replace(fresh, folder / name)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise
 
 
 def remove_marks(folder: Path) -> None:

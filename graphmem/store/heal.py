@@ -19,7 +19,7 @@ from graphmem.store.index_schema import create
 from graphmem.store.journal import Journal
 from graphmem.store.projections import GRAPH_ROOM_BYTES, Fault, Projections, no_fault
 from graphmem.store.sqlite import Readers, connect, transaction
-from graphmem.store.trouble import JOURNAL_FILE, need_room, told
+from graphmem.store.trouble import JOURNAL_FILE, is_cut, need_room, told
 from graphmem.store.vectors import load_extension, take_vectors
 
 # Learns what was found damaged and what was done about it.
@@ -50,6 +50,8 @@ def open_index(folder: Path | None, trusted: bool = False, tell: Tell = no_word)
             raise
         return another_index(path, str(error), tell)
     except apsw.Error as error:
+        if path is not None and is_cut(error):
+            return another_index(path, str(error), tell)
         raise told(f"{path} cannot be opened", error) from error
 
 

@@ -167,6 +167,11 @@ class Journal:
         """What was found damaged when the journal was opened; it then takes no rows."""
         return self._damage
 
+    def check_takes_rows(self) -> None:
+        """Raises VaultReadOnlyError when it is damaged."""
+        if self._damage is not None:
+            raise VaultReadOnlyError(self._damage.tell(), seqs=self._damage.seqs)
+
     def mark_damaged(self, damage: JournalDamage) -> None:
         """From now on nothing can be added, until the user has decided what to do."""
         self._damage = damage
@@ -264,8 +269,7 @@ class Journal:
         """
         if not operations:
             raise InvalidInputError("a commit needs at least one operation")
-        if self._damage is not None:
-            raise VaultReadOnlyError(self._damage.tell(), seqs=self._damage.seqs)
+        self.check_takes_rows()
         with self._lock:
             if key is not None and (earlier := self.find(key)) is not None:
                 return earlier

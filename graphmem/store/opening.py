@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 
+from graphmem.errors import VaultError
 from graphmem.model.base import iso
 from graphmem.store.compare import (
     FULL_INDEX_ROWS,
@@ -26,6 +27,7 @@ from graphmem.store.graph.engines import MEMORY, engine_named
 from graphmem.store.heal import another_graph, another_index, open_graph, open_index
 from graphmem.store.journal import Journal
 from graphmem.store.sqlite import Readers
+from graphmem.store.trouble import is_cut
 
 LOG = logging.getLogger("graphmem.store")
 # What was healed, one JSON object per line; status shows it for a while.
@@ -129,6 +131,10 @@ class Opener:
                     found = sampled_index_differences(db, self.journal)
         except (apsw.Error, ValueError) as error:
             return str(error)
+        except VaultError as error:
+            if is_cut(error.__cause__):
+                return "the file is cut off"
+            raise
         return _words(found)
 
     def graph(self) -> GraphStore:

@@ -40,6 +40,12 @@ def is_denied(error: BaseException) -> bool:
     return isinstance(error, _DENIED_CLASSES) or _says(error, _DENIED_WORDS)
 
 
+def is_cut(error: BaseException | None) -> bool:
+    """Whether a database file is shorter than its own header or log says."""
+    code = getattr(error, "extendedresult", 0) if isinstance(error, apsw.IOError) else 0
+    return code == apsw.SQLITE_IOERR_SHORT_READ
+
+
 def _says(error: BaseException, words: tuple[str, ...]) -> bool:
     text = str(error).lower()
     return any(word in text for word in words)

@@ -193,7 +193,7 @@ class VaultStore:
         newest = self._journal.newest()
         if damage is not None:  # what is known of the rows that were there must not be forgotten
             newest = max(newest, (self._trust.head, self._trust.head_hash))
-        write_mark(self._path, OPENED_MARK, *newest, stale=damage is not None)
+        self._leave_mark(OPENED_MARK, *newest, stale=damage is not None)
 
     def _erase(self) -> None:
         """Makes everything anew from a journal that was purged; leaves no copy behind."""
@@ -367,22 +367,22 @@ class VaultStore:
                 if self._lock is not None:
                     closing.callback(self._lock.release)
                 if self._journal.damage() is None and self._writer.failure is None:
-                    closing.callback(self._leave_mark, *self._journal.newest())
+                    closing.callback(self._leave_mark, CLEAN_MARK, *self._journal.newest())
                 closing.callback(self._journal.close)
                 closing.callback(self._projections.readers.close)
                 closing.callback(self._close_graph)
                 self._fold_log()
 
-    def _leave_mark(self, head: int, head_hash: str) -> None:
-        """Says that the files are whole; without the mark the next open only looks closer."""
+    def _leave_mark(self, name: str, head: int, head_hash: str, stale: bool = False) -> None:
+        """Says how the files are; without the mark the next open only looks closer."""
         if self._path is None:
             return
         try:
-            write_mark(self._path, CLEAN_MARK, head, head_hash)
+            write_mark(self._path, name, head, head_hash, stale=stale)
         except OSError as error:
-            LOG.warning("%s cannot be written: %s", self._path / CLEAN_MARK, error)
+            LOG.warning("%s cannot be written: %s", self._path / name, error)
             with suppress(OSError):
-                (self._path / CLEAN_MARK).unlink(missing_ok=True)
+                (self._path / name).unlink(missing_ok=True)
 
     def _fold_log(self) -> None:
         graph = self._projections.graph

@@ -53,6 +53,7 @@ class StoreWriter:
                 self._catch_up_first()
             if key is not None and (earlier := self._journal.find(key)) is not None:
                 return earlier
+            self._journal.check_takes_rows()
             Draft(self._view(), operations).check()
             self._behind = True
             at = self._clock()

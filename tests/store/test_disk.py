@@ -187,15 +187,15 @@ def test_a_full_disk_lets_no_half_vault_stand(tmp_path: Path, engine: str) -> No
 
 @pytest.mark.slow
 def test_a_fold_without_room_keeps_the_log(
-    tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, engine: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("graphmem.store.vault.MAX_LOG_BYTES", 1)
     batches = make(3, 40, removing=False)
     with small_disk(tmp_path / "disk") as disk:
-        store = open_store(disk / "vault", create=True, graph=engine)
+        store = open_store(disk / "vault", create=True, graph=engine, max_log_bytes=1)
         tell(store, batches, 1, BEFORE)
         fill(disk, 8_192)
         store.close()
+        assert "log stays as long as it is" in caplog.text
         (disk / "ballast").unlink()
         assert not list((disk / "vault").glob("*.new"))
         store = open_store(disk / "vault")
@@ -232,6 +232,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 OPEN = """
 import os, sys
 from pathlib import Path
+import kuzu  # the other user may not be allowed to read the installation
 import graphmem.store.graph.cypher_engine
 from graphmem.errors import GraphmemError
 from graphmem.model.operations import PutSource

@@ -9,9 +9,11 @@ from random import Random
 POINTS = ("after_journal", "after_index", "in_graph", "before_publish")
 # Longest wait before a kill at a random moment, in seconds: some batches, most of an open (which
 # probes the graph in a child), most of a fold.
-WRITE_S, OPEN_S, CLOSE_S = 0.05, 0.6, 0.25
-# Bytes of log beyond which these vaults fold it at close: a few batches.
-SMALL_LOG_BYTES = 20_000
+WRITE_S, OPEN_S, CLOSE_S = 0.05, 0.6, 0.4
+# Bytes of log beyond which these vaults fold it at close: less than a few batches.
+SMALL_LOG_BYTES = 4_000
+# Files of the graph that a fold renames or removes, one after the other.
+FOLD_FILES = 10
 # Batches a writer tells at most before it closes.
 MANY, FEW = 60, 4
 
@@ -57,7 +59,7 @@ def while_folding(chance: Random) -> Kill:
     """While close builds a fresh graph file of a long log."""
     if chance.random() < 0.5:
         return Kill("folding close", "close", seconds=chance.random() * CLOSE_S, count=FEW)
-    return Kill("folding close", "close", "file", nth=chance.randint(1, 6), count=FEW)
+    return Kill("folding close", "close", "file", nth=chance.randint(1, FOLD_FILES), count=FEW)
 
 
 def plan(kills: int, seed: int) -> list[Kill]:

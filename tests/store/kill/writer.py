@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from graphmem.store import open_store, vault
+from graphmem.store import open_store
+from graphmem.store.vault import MAX_LOG_BYTES
 from tests.store.kill.batches import ACTOR, Batches, key_of
 
 # What changes files by name: SQLite and Kuzu do not use these, the code around them does.
@@ -53,12 +54,17 @@ def main() -> None:
     trap = Trap(order["point"], order["nth"])
     if trap.point == "file":
         sys.addaudithook(trap.on_files)
-    if order["log_bytes"] is not None:
-        vault.MAX_LOG_BYTES = order["log_bytes"]
+    bound = order["log_bytes"] or MAX_LOG_BYTES
     batches = Batches.load(Path(order["batches"]))
     say("opening")
     trap.armed = order["phase"] == "open"
-    store = open_store(Path(order["folder"]), create=True, graph=order["engine"], fault=trap)
+    store = open_store(
+        Path(order["folder"]),
+        create=True,
+        graph=order["engine"],
+        fault=trap,
+        max_log_bytes=bound,
+    )
     trap.armed = order["phase"] == "write"
     say("open")
     last = min(len(batches.told), order["first"] + order["count"] - 1)
