@@ -25,6 +25,7 @@ from graphmem.store.digest import GRAPH_PREFIX, INDEX_FILE, Trust
 from graphmem.store.graph.base import GraphStore
 from graphmem.store.graph.engines import MEMORY, engine_named
 from graphmem.store.heal import another_graph, another_index, open_graph, open_index
+from graphmem.store.index_schema import applied_seq
 from graphmem.store.journal import Journal
 from graphmem.store.sqlite import Readers
 from graphmem.store.trouble import is_cut
@@ -125,6 +126,8 @@ class Opener:
     def _index_problem(self, readers: Readers) -> str | None:
         try:
             with readers.writing() as db:
+                if self.journal.purged_after(applied_seq(db)):
+                    return None  # the journal forgot what it holds; it is made anew anyway
                 if self.journal.head <= FULL_INDEX_ROWS:
                     found = index_differences(db, self.journal, self.steps)
                 else:
@@ -151,7 +154,7 @@ class Opener:
             return another_graph(*parts, "it is not the file opened last", self.tell, self.steps)
         sound = bool(trust.then) and trust.same(GRAPH_PREFIX)
         graph = open_graph(*parts, sound, self.tell, self.steps)
-        if sound or self.journal.damage() is not None or graph.applied_seq > self.journal.head:
+        if sound or self._incomparable(graph.applied_seq):
             return graph
         try:
             problem = _words(graph_differences(graph, self.journal, self.steps))
@@ -161,6 +164,13 @@ class Opener:
             return graph
         graph.close()
         return another_graph(*parts, problem, self.tell, self.steps)
+
+    def _incomparable(self, seq: int) -> bool:
+        """Whether the journal cannot tell what a graph at ``seq`` held."""
+        journal = self.journal
+        if journal.damage() is not None or seq > journal.head:
+            return True
+        return journal.purged_after(seq)  # the whole is made anew for a purge
 
     def _another_file(self) -> bool:
         """Whether the graph's file has changed: only its log ever does while it is open.

@@ -42,6 +42,7 @@ class Tally:
     acknowledged: int = 0
     unacknowledged_kept: int = 0
     survived: int = 0
+    rebuilt: int = 0
     rows: int = 0
 
     def add(self, other: Tally) -> None:
@@ -50,6 +51,7 @@ class Tally:
         self.acknowledged += other.acknowledged
         self.unacknowledged_kept += other.unacknowledged_kept
         self.survived += other.survived
+        self.rebuilt += other.rebuilt
         self.rows += other.rows
 
     def __str__(self) -> str:
@@ -57,7 +59,8 @@ class Tally:
         return (
             f"killed {self.kills.total()} times: {each}; {self.acknowledged} batches "
             f"acknowledged, 0 lost, {self.unacknowledged_kept} stored whole without "
-            f"acknowledgement, 0 partial, {self.rows} journal rows replayed alike"
+            f"acknowledgement, 0 partial, {self.rows} journal rows replayed alike, "
+            f"{self.rebuilt} times the log was found damaged and the graph built anew"
         )
 
 
@@ -198,6 +201,7 @@ class Campaign:
             assert status.seq == status.graph_seq == status.index_seq == view.seq, kill
             rows = self._told_in(vault)
             self.tally.rows += status.seq
+            self.tally.rebuilt += bool(status.warnings)
             asked = {passage_id(n): n for n in range(1, rows + 3)}
             shown = {asked[key] for key in view.passages(list(asked), EVERYTHING)}
             assert shown == set(range(1, rows + 1)) - purged(rows), kill
