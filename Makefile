@@ -8,6 +8,8 @@ SHELL := bash
 VENV ?= .venv
 CHECK_VENV ?= .venv-check
 PYTEST_ARGS ?=
+# Processes that share the default tests; the slow suites measure and run in one.
+WORKERS ?= 2
 CODE := graphmem extractors traversal tests setup.py $(wildcard notebooks)
 
 # The engines have wheels for 3.11 to 3.13, so these come first; any newer Python is the last resort.
@@ -34,7 +36,7 @@ demo: $(VENV)/.base ## Run the demonstration on a fresh vault
 	$(BIN)/python -m tests.demo.run
 
 test: $(VENV)/.dev ## Run the default tests (under 10 minutes)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 slow: $(VENV)/.dev ## Run the slow tests: crashes, concurrency, packaging
 	$(SLOW) $(addprefix --ignore=,$(LOSS) $(SOAK)) $(PYTEST_ARGS)

@@ -19,7 +19,7 @@ from graphmem.memory import Memory
 from graphmem.serve.beside import serve_beside
 from graphmem.serve.contract import MemoryLike
 from graphmem.serve.remote import RemoteMemory
-from graphmem.serve.runtime import SHARED_ROLE, read_holder
+from graphmem.serve.runtime import SHARED_ROLE, Alone, read_holder
 from graphmem.serve.start import START_TIMEOUT_S, find_owner, same_version
 from graphmem.settings import Settings, read_settings, vault_path
 
@@ -102,7 +102,7 @@ def _whichever(
     vault: Path, settings: Settings, create: bool, embedded: Callable[..., Memory]
 ) -> MemoryLike:
     """Asks a running owner first: opening an engine only to find the vault held takes longer."""
-    begun = time.monotonic()
+    begun, alone = time.monotonic(), Alone(vault)
     while True:
         found = None if is_open_here(vault) or not _served(vault) else find_owner(vault)
         if found is not None:
@@ -112,8 +112,8 @@ def _whichever(
             memory = embedded(role=SHARED_ROLE)
         except VaultLockedError as error:
             waited = time.monotonic() - begun
-            patience = START_TIMEOUT_S if _served(vault) else HELD_PATIENCE_S
-            if error.pid == os.getpid() or waited > patience:
+            too_long = waited > START_TIMEOUT_S or alone.seconds() > HELD_PATIENCE_S
+            if error.pid == os.getpid() or too_long:
                 raise
         else:
             atexit.unregister(close_all)

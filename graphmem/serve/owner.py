@@ -23,7 +23,7 @@ from graphmem.memory import Memory
 from graphmem.serve.background import Background
 from graphmem.serve.guard import Activity
 from graphmem.serve.lanes import READ_TIMEOUT_S, Lanes
-from graphmem.serve.runtime import OWNER_ROLE, read_holder
+from graphmem.serve.runtime import OWNER_ROLE, Alone
 from graphmem.serve.service import Place, describe, listen, server_of
 from graphmem.serve.start import EXIT_HELD, LOCK_PATIENCE_S, START_TIMEOUT_S, find_owner
 from graphmem.serve.writes import WriteQueue
@@ -179,7 +179,7 @@ def _open(options: Options, leaving: Leaving, fault: Fault | None) -> Memory | N
 
     Waits for holders that leave soon, longer for an owner that finishes its writes.
     """
-    begun = time.monotonic()
+    begun, alone = time.monotonic(), Alone(options.vault)
     while not leaving.asked:
         try:
             return OwnedMemory(options.vault, options.settings, role=OWNER_ROLE, fault=fault)
@@ -187,9 +187,8 @@ def _open(options: Options, leaving: Leaving, fault: Fault | None) -> Memory | N
             with contextlib.suppress(GraphmemError):  # it is about to leave, or no owner at all
                 if find_owner(options.vault) is not None:
                     return None
-            holder = read_holder(options.vault)
-            owned = holder is not None and holder.serves
-            if time.monotonic() - begun > (START_TIMEOUT_S if owned else LOCK_PATIENCE_S):
+            waited = time.monotonic() - begun
+            if waited > START_TIMEOUT_S or alone.seconds() > LOCK_PATIENCE_S:
                 raise
         time.sleep(TRY_AGAIN_S)
     return None

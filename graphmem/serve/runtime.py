@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +63,25 @@ def read_holder(vault: Path) -> Holder | None:
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+class Alone:
+    """How long one process has been keeping a vault to itself; short commands take turns."""
+
+    def __init__(self, vault: Path) -> None:
+        self._vault = vault
+        self._seen: tuple[int | None, float] | None = None
+
+    def seconds(self) -> float:
+        """Seconds since the present holder was first seen; 0 when it serves others."""
+        holder, now = read_holder(self._vault), time.monotonic()
+        if holder is not None and holder.serves:
+            self._seen = None
+            return 0.0
+        pid = None if holder is None else holder.pid
+        if self._seen is None or self._seen[0] != pid:
+            self._seen = pid, now
+        return now - self._seen[1]
 
 
 def socket_path(vault: Path) -> Path:

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from graphmem.store.building import ChildBuild
+from graphmem.store.digest import GRAPH_PREFIX
 from graphmem.store.graph.base import GraphStore
 from graphmem.store.graph.changes import project
 from graphmem.store.graph.engines import Engine
@@ -39,14 +40,14 @@ class Compactor:
         projections: Projections,
         paused: Callable[[], AbstractContextManager[object]],
         fault: Fault,
-        swapped: Callable[[], None],
+        mark: Callable[[str], None],
     ) -> None:
-        """``swapped`` is called when the fresh file has taken its place."""
+        """``mark`` writes down how the files are, but for those whose names start so."""
         self._folder, self._engine = folder, engine
         self._path = folder / engine.file
         self._fresh = folder / f"{engine.file}{COMPACT_SUFFIX}"
         self._journal, self._projections = journal, projections
-        self._paused, self._fault, self._swapped = paused, fault, swapped
+        self._paused, self._fault, self._mark = paused, fault, mark
         self._running = threading.Lock()
         self._child: ChildBuild | None = None
         self._outdated = self._stopped = False
@@ -130,6 +131,7 @@ class Compactor:
             graph.apply(project(rows, self._projections.lookup()), rows[-1].seq)
 
     def _swap(self) -> bool:
+        self._mark(GRAPH_PREFIX)
         with self._paused():
             if self._given_up():
                 return False
@@ -140,6 +142,6 @@ class Compactor:
             graph = open_graph(self._folder, self._engine.name, self._journal, trusted=True)
             self._projections.graph = graph
             self._catch_up(graph)
-            self._swapped()
+            self._mark("")
             self._fault("compact_done")
             return True

@@ -40,7 +40,7 @@ def file_sum(path: Path) -> str:
 
 
 def file_sums(folder: Path) -> dict[str, str]:
-    """The sums of the journal, the index, the graph and their logs; empty files are left out."""
+    """The sums of journal, index, graph and their logs by file name; empty ones are left out."""
     graphs = (path.name for path in folder.glob(f"{GRAPH_PREFIX}*") if path.is_file())
     names = [*_SQLITE, *(name for name in graphs if not any(end in name for end in _ASIDE))]
     found = ((name, folder / name) for name in names)
@@ -107,9 +107,21 @@ def take_trust(folder: Path) -> Trust:
     return trust
 
 
-def write_mark(folder: Path, name: str, head: int, head_hash: str, *, stale: bool = False) -> None:
-    """Writes down how the files are now; a crash leaves the old mark or the new one."""
-    data = {"files": file_sums(folder), "head": head, "hash": head_hash, "stale": stale}
+def write_mark(
+    folder: Path,
+    name: str,
+    head: int,
+    head_hash: str,
+    *,
+    stale: bool = False,
+    but: str = "",
+) -> None:
+    """Writes down how the files are now; a crash leaves the old mark or the new one.
+
+    Nothing is said of files whose names start with ``but``, which are about to be replaced.
+    """
+    files = {n: told for n, told in file_sums(folder).items() if not (but and n.startswith(but))}
+    data = {"files": files, "head": head, "hash": head_hash, "stale": stale}
     fresh = folder / f"{name}.new"
     try:
         fresh.write_text(json.dumps(data), encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,7 +22,7 @@ from graphmem.store.compare import (
     index_differences,
     sampled_index_differences,
 )
-from graphmem.store.digest import GRAPH_PREFIX, INDEX_FILE, Trust
+from graphmem.store.digest import GRAPH_PREFIX, INDEX_FILE, OPENED_MARK, Trust, write_mark
 from graphmem.store.graph.base import GraphStore
 from graphmem.store.graph.engines import MEMORY, engine_named
 from graphmem.store.heal import another_graph, another_index, open_graph, open_index
@@ -149,9 +150,9 @@ class Opener:
         if not (folder / engine_named(self.engine).file).exists():
             return open_graph(*parts, steps=self.steps)
         if self._foreign() or (trust.closed and not trust.same(GRAPH_PREFIX)):
-            return another_graph(*parts, _CHANGED, self.tell, self.steps)
+            return self._anew(_CHANGED)
         if self._another_file():
-            return another_graph(*parts, "it is not the file opened last", self.tell, self.steps)
+            return self._anew("it is not the file opened last")
         sound = bool(trust.then) and trust.same(GRAPH_PREFIX)
         graph = open_graph(*parts, sound, self.tell, self.steps)
         if sound or self._incomparable(graph.applied_seq):
@@ -163,7 +164,17 @@ class Opener:
         if problem is None:
             return graph
         graph.close()
-        return another_graph(*parts, problem, self.tell, self.steps)
+        return self._anew(problem)
+
+    def _anew(self, reason: str) -> GraphStore:
+        """A graph of the journal in place of a damaged one; a kill on the way is not damage."""
+        folder, trust = self.folder, self.trust
+        assert folder is not None  # only a vault on disk can be damaged
+        if trust.then:
+            newest = trust.head, trust.head_hash
+            with suppress(OSError):
+                write_mark(folder, OPENED_MARK, *newest, stale=trust.stale, but=GRAPH_PREFIX)
+        return another_graph(folder, self.engine, self.journal, reason, self.tell, self.steps)
 
     def _incomparable(self, seq: int) -> bool:
         """Whether the journal cannot tell what a graph at ``seq`` held."""

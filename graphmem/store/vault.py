@@ -25,6 +25,7 @@ from graphmem.store.compare import Steps, no_steps, watched
 from graphmem.store.config import VAULT_FILE, VAULT_FORMAT, VaultConfig, read_config, write_config
 from graphmem.store.digest import (
     CLEAN_MARK,
+    GRAPH_PREFIX,
     INDEX_FILE,
     OPENED_MARK,
     Trust,
@@ -185,15 +186,18 @@ class VaultStore:
         replay(journal, self._projections, fault, steps)
         self._mark_opened()
 
-    def _mark_opened(self) -> None:
-        """Writes down how the files are, for an open after this process was killed."""
+    def _mark_opened(self, but: str = "") -> None:
+        """Writes down how the files are, for an open after this process was killed.
+
+        ``but`` begins the names of files that are about to be replaced.
+        """
         if self._path is None:
             return
         damage = self._journal.damage()
         newest = self._journal.newest()
         if damage is not None:  # what is known of the rows that were there must not be forgotten
             newest = max(newest, (self._trust.head, self._trust.head_hash))
-        self._leave_mark(OPENED_MARK, *newest, stale=damage is not None)
+        self._leave_mark(OPENED_MARK, *newest, stale=damage is not None, but=but)
 
     def _erase(self) -> None:
         """Makes everything anew from a journal that was purged; leaves no copy behind."""
@@ -209,6 +213,7 @@ class VaultStore:
         if self._compactor is not None:
             self._compactor.outdate()
         self._close_graph()
+        self._mark_opened(but=GRAPH_PREFIX)
         fresh = rebuilt_graph(self._path, self._config.engine, self._journal)
         self._projections.use_graph(fresh)
         self._mark_opened()
@@ -373,12 +378,14 @@ class VaultStore:
                 closing.callback(self._close_graph)
                 self._fold_log()
 
-    def _leave_mark(self, name: str, head: int, head_hash: str, stale: bool = False) -> None:
+    def _leave_mark(
+        self, name: str, head: int, head_hash: str, stale: bool = False, but: str = ""
+    ) -> None:
         """Says how the files are; without the mark the next open only looks closer."""
         if self._path is None:
             return
         try:
-            write_mark(self._path, name, head, head_hash, stale=stale)
+            write_mark(self._path, name, head, head_hash, stale=stale, but=but)
         except OSError as error:
             LOG.warning("%s cannot be written: %s", self._path / name, error)
             with suppress(OSError):
@@ -389,6 +396,7 @@ class VaultStore:
         whole = self._journal.damage() is None
         if self._path is not None and whole and graph.log_bytes() > self._max_log_bytes:
             graph.close()
+            self._mark_opened(but=GRAPH_PREFIX)
             try:
                 rebuilt_graph(self._path, self._config.engine, self._journal).close()
             except VaultError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import multiprocessing
 import os
 import subprocess
@@ -23,7 +24,7 @@ from graphmem.ingest import remember
 from graphmem.model.extraction import Extraction, PassageInput
 from graphmem.serve import control
 from graphmem.serve.remote import RemoteMemory
-from graphmem.serve.runtime import read_holder, socket_path
+from graphmem.serve.runtime import Alone, read_holder, socket_path
 from graphmem.settings import read_settings
 from graphmem.store import open_store
 from tests.ingest.plain_extractor import PlainExtractor
@@ -234,6 +235,27 @@ def test_a_small_note_does_not_wait_for_an_ingest(vault: Path, tmp_path: Path) -
         assert running.is_alive(), f"the ingest took only {time.monotonic() - begun:.2f} s"
         running.join()
         assert memory.status().counts["source"] == 902
+
+
+def test_the_wait_for_a_holder_begins_anew_when_another_one_has_the_vault(tmp_path: Path) -> None:
+    alone = Alone(tmp_path)
+
+    def held_by(pid: int, role: str) -> None:
+        (tmp_path / "owner.json").write_text(json.dumps({"pid": pid, "role": role}))
+
+    held_by(1, "embedded")
+    assert alone.seconds() == 0.0
+    time.sleep(0.02)
+    assert alone.seconds() >= 0.02
+    held_by(2, "embedded")
+    assert alone.seconds() == 0.0
+    time.sleep(0.02)
+    held_by(2, "shared")
+    assert alone.seconds() == 0.0
+    (tmp_path / "owner.json").unlink()
+    assert alone.seconds() == 0.0
+    time.sleep(0.02)
+    assert alone.seconds() >= 0.02
 
 
 def test_two_short_commands_at_once_both_succeed(vault: Path) -> None:

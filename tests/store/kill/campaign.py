@@ -60,7 +60,7 @@ class Tally:
             f"killed {self.kills.total()} times: {each}; {self.acknowledged} batches "
             f"acknowledged, 0 lost, {self.unacknowledged_kept} stored whole without "
             f"acknowledgement, 0 partial, {self.rows} journal rows replayed alike, "
-            f"{self.rebuilt} times the log was found damaged and the graph built anew"
+            f"{self.rebuilt} times a graph was found damaged and built anew"
         )
 
 
@@ -201,7 +201,7 @@ class Campaign:
             assert status.seq == status.graph_seq == status.index_seq == view.seq, kill
             rows = self._told_in(vault)
             self.tally.rows += status.seq
-            self.tally.rebuilt += bool(status.warnings)
+            self.tally.rebuilt += bool(store.troubles())
             asked = {passage_id(n): n for n in range(1, rows + 3)}
             shown = {asked[key] for key in view.passages(list(asked), EVERYTHING)}
             assert shown == set(range(1, rows + 1)) - purged(rows), kill
