@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from time import perf_counter
 
+import pytest
+
 from graphmem.extractors import SpacyExtractor
 from tests.acceptance.notes import write_notes
 from tests.cases.vaults import vault
@@ -12,6 +14,7 @@ from tests.cases.vaults import vault
 FILES = 1000
 
 
+@pytest.mark.slow
 def test_a_thousand_files_again_change_nothing_in_a_tenth_of_the_time(
     extractor: SpacyExtractor, tmp_path: Path
 ) -> None:

@@ -55,6 +55,7 @@ def test_br38_the_last_clause_of_a_long_paragraph_is_found_by_words_and_by_vecto
         assert_found_both_ways(memory.search(QUESTION))
 
 
+@pytest.mark.slow
 def test_br38_the_end_of_a_note_of_more_than_a_megabyte_is_found_by_words_and_by_vector(
     tmp_path: Path,
 ) -> None:

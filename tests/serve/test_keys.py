@@ -44,7 +44,15 @@ def harness(vault: Path) -> Iterator[Harness]:
         process.wait()
 
 
-@pytest.mark.parametrize("point", ["after_journal", "after_index", "in_graph", "before_publish"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "after_journal",
+        pytest.param("after_index", marks=pytest.mark.slow),
+        pytest.param("in_graph", marks=pytest.mark.slow),
+        "before_publish",
+    ],
+)
 def test_a_note_whose_reply_was_lost_is_stored_once(
     harness: Harness, vault: Path, point: str
 ) -> None:
@@ -74,6 +82,7 @@ def test_a_key_of_the_caller_is_kept_over_restarts(harness: Harness, vault: Path
     assert memory.status().counts["source"] == 1
 
 
+@pytest.mark.slow
 def test_an_ingest_goes_on_after_the_owner_died_and_reports_all(
     harness: Harness, vault: Path, tmp_path: Path
 ) -> None:
@@ -145,6 +154,7 @@ def test_the_mcp_server_repeats_a_lost_note_once(harness: Harness, vault: Path) 
         assert memory.status().counts["source"] == 1
 
 
+@pytest.mark.slow
 def test_a_killed_owner_leaves_nothing_in_the_way(harness: Harness, vault: Path) -> None:
     first = harness()
     told = json.loads((vault / "owner.json").read_text())

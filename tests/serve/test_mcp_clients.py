@@ -178,6 +178,7 @@ def test_with_an_owner_that_runs_not_even_pydantic_is_loaded_for_a_call(vault: P
     assert not loaded & {*HEAVY, "pydantic", "typer", "rich", "asyncio"}
 
 
+@pytest.mark.slow
 def test_the_handshake_takes_at_most_half_more_than_that_of_an_empty_server(vault: Path) -> None:
     empty = "from fastmcp import FastMCP; FastMCP('empty').run(show_banner=False)"
     graphmem.open(vault, mode="client").close()  # an owner that starts takes one of two cores

@@ -53,6 +53,7 @@ def test_auto_embeds_a_free_vault_and_is_a_client_of_a_served_one(vault: Path) -
         assert caught.value.pid == owner_of(vault).pid
 
 
+@pytest.mark.slow
 def test_a_vault_kept_by_another_program_is_refused_with_its_pid(vault: Path) -> None:
     script = (
         "import sys, graphmem; m = graphmem.open(sys.argv[1], mode='embedded');"
