@@ -27,7 +27,7 @@ INDEX_FILE = "index.sqlite"
 GRAPH_PREFIX = "graph."
 _SQLITE = tuple(f"{name}{end}" for name in (INDEX_FILE, JOURNAL_FILE) for end in ("", "-wal"))
 # Leftovers beside a graph that no open reads.
-_ASIDE = (".compact", ".damaged", ".new", ".shadow", ".tmp")
+_ASIDE = (".compact", ".damaged", ".lock", ".new", ".shadow", ".tmp")
 
 
 def file_sum(path: Path) -> str:

@@ -85,7 +85,9 @@ def _index(path: Path | None, trusted: bool) -> Readers:
 
 def move_aside(path: Path) -> None:
     """Keeps a damaged file for inspection; a second one replaces the first."""
-    for suffix in ("", "-wal", "-shm", ".wal", ".shadow"):
+    from graphmem.store.graph.files import LOG_SUFFIXES
+
+    for suffix in ("", "-wal", "-shm", *LOG_SUFFIXES):
         part = Path(f"{path}{suffix}")
         if part.exists():
             part.replace(f"{path}{suffix}.damaged")

@@ -147,13 +147,16 @@ class Opener:
         if folder is None or self.engine == MEMORY:
             return open_graph(folder, self.engine, self.journal)
         parts = (folder, self.engine, self.journal)
-        if not (folder / engine_named(self.engine).file).exists():
+        file = engine_named(self.engine).file
+        if not (folder / file).exists():
             return open_graph(*parts, steps=self.steps)
-        if self._foreign() or (trust.closed and not trust.same(GRAPH_PREFIX)):
+        if self._foreign() or (trust.closed and not trust.same(file)):
             return self._anew(_CHANGED)
-        if self._another_file():
+        # Such a file is not even probed: only its log changes while it is open, and Kuzu may take
+        # all memory over a damaged page.
+        if file in trust.then and not trust.same_file(file):
             return self._anew("it is not the file opened last")
-        sound = bool(trust.then) and trust.same(GRAPH_PREFIX)
+        sound = bool(trust.then) and trust.same(file)
         graph = open_graph(*parts, sound, self.tell, self.steps)
         if sound or self._incomparable(graph.applied_seq):
             return graph
@@ -182,14 +185,6 @@ class Opener:
         if journal.damage() is not None or seq > journal.head:
             return True
         return journal.purged_after(seq)  # the whole is made anew for a purge
-
-    def _another_file(self) -> bool:
-        """Whether the graph's file has changed: only its log ever does while it is open.
-
-        Such a file is not even probed, for Kuzu may take all memory over a damaged page.
-        """
-        names = (n for n in self.trust.then if n.startswith(GRAPH_PREFIX) and "." not in n[6:])
-        return any(not self.trust.same_file(name) for name in names)
 
 
 def _words(found: list[Difference]) -> str | None:

@@ -36,11 +36,11 @@ _LINE = re.compile(r"(Unit \d+) supplies (Unit \d+)\.")
 
 
 def note(number: int) -> str:
-    """The text of a note: ten triples between named units."""
+    """The text of a note: ten triples between named units, none between a unit and itself."""
     first = number * TRIPLES_PER_NOTE
     lines = range(first, first + TRIPLES_PER_NOTE)
     return "".join(
-        f"Unit {line % NAMES} supplies Unit {(line * 7 + line // NAMES + 1) % NAMES}.\n"
+        f"Unit {line % NAMES} supplies Unit {(line * 7 + line // NAMES * 6 + 1) % NAMES}.\n"
         for line in lines
     )
 

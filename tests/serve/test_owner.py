@@ -124,8 +124,7 @@ def test_an_owner_killed_in_the_middle_of_a_write_stores_it_once(
     with graphmem.open(vault, mode="client") as memory:
         report = memory.ingest(folder, progress=kill_once)
         assert killed and owner_of(vault).pid != killed[0]
-        assert 0 < report.unchanged < MANY
-        assert report.changed + report.unchanged == MANY
+        assert report.changed == MANY  # also what was stored before the kill
         assert memory.status().counts["source"] == MANY
         assert memory.ingest(folder).unchanged == MANY
 

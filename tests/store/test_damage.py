@@ -122,7 +122,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 def test_a_vault_cannot_be_made_where_a_file_is(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     with pytest.raises(VaultError, match="cannot make a vault"):
-        open_store(tmp_path / "notes.txt", create=True)
+        open_store(tmp_path / "notes.txt", create=True, graph=FILE_ENGINE)
 
 
 WRITER = """

@@ -37,7 +37,14 @@ LEAST_MAP_BYTES = 1024**3
 FRESH_SUFFIX = ".new"
 # A finished file that waits to take the place of the one in use.
 COMPACT_SUFFIX = ".compact"
-_LOG_SUFFIXES = (".wal", ".shadow")
+# What the engines write beside a file; ladybug renames its log for the time of a checkpoint.
+LOG_SUFFIXES = (
+    ".wal",
+    ".wal.checkpoint",
+    ".shadow",
+    ".checkpoint.apply.lock",
+    ".checkpoint.intent.lock",
+)
 
 # Two Database objects on one path in a process lose committed rows without an error.
 _open_paths: set[str] = set()
@@ -151,7 +158,7 @@ def log_bytes(path: Path) -> int:
 def remove_files(path: Path) -> None:
     """Removes the file and its logs, the file first: a log alone is recognised as left over."""
     path.unlink(missing_ok=True)
-    for suffix in _LOG_SUFFIXES:
+    for suffix in LOG_SUFFIXES:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 

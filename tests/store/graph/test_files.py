@@ -167,7 +167,7 @@ def test_a_probe_ends_at_its_time_out(tmp_path: Path, engine: Engine) -> None:
 
 
 # Random histories whose log is replayed; each deletes about a dozen nodes with their relations.
-HISTORIES = 200
+HISTORIES = 100
 
 
 def replayed(engine: Engine, path: Path, seed: int) -> int:
