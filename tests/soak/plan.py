@@ -76,6 +76,11 @@ def subject(number: str) -> str:
     return f"Gauge {number}"
 
 
+def prompt(number: str) -> str:
+    """What a user would ask to be reminded of a write's text."""
+    return f"Why was checkpoint {number} taken?"
+
+
 def command(*words: str) -> list[str]:
     """A graphmem command of this interpreter."""
     return [sys.executable, "-m", "graphmem", *words]

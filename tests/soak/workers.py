@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import graphmem
-from tests.soak.plan import PAUSE_S, Action, Event, Kind, Phases, command, note, subject
+from tests.soak.plan import PAUSE_S, Action, Event, Kind, Phases, command, note, prompt, subject
 
 # What a read asks while nothing was written yet: the seed of every soak.
 SEED = "seed-0"
@@ -58,6 +58,15 @@ def _check(found: dict[str, Any], number: str) -> None:
         raise AssertionError(f"{subject(number)} has {entities}")
 
 
+def _arguments(number: str) -> dict[str, Any]:
+    """A write as a tool takes it."""
+    text, fact = note(number)
+    return {
+        "text": text,
+        "facts": [dict(zip(("subject", "predicate", "object"), fact.split("|"), strict=True))],
+    }
+
+
 async def mcp(vault: Path, name: str, phases: Phases) -> None:
     """A client of a stdio server."""
     from fastmcp import Client
@@ -68,10 +77,7 @@ async def mcp(vault: Path, name: str, phases: Phases) -> None:
 
         async def act(action: Action, number: str) -> None:
             if action == "write":
-                text, fact = note(number)
-                s, p, o = fact.split("|")
-                told = {"subject": s, "predicate": p, "object": o}
-                await client.call_tool("remember", {"text": text, "facts": [told]})
+                await client.call_tool("remember", _arguments(number))
             else:
                 reply = await client.call_tool("kg_query", {"name": subject(number)})
                 _check(dict(reply.structured_content or {}), number)
@@ -94,19 +100,27 @@ async def cli(vault: Path, name: str, phases: Phases) -> None:
 
 
 async def hook(vault: Path, name: str, phases: Phases) -> None:
-    """The hooks of an agent: one process for each prompt."""
+    """The hooks of an agent: one process for each prompt, once the vault is served.
+
+    Before that a hook starts an owner and says nothing: nobody's prompt waits for a model.
+    """
 
     async def act(action: Action, number: str) -> None:
         where = ("--vault", str(vault), "--strict")
         if action == "write":
-            text, fact = note(number)
-            _ran(command("hook", "remember", *where), json.dumps({"text": text, "facts": [fact]}))
+            _ran(command("hook", "remember", *where), json.dumps(_arguments(number)))
             return
-        prompt = {"hook_event_name": "UserPromptSubmit", "prompt": f"Where is {subject(number)}?"}
-        said = _ran(command("hook", "recall", *where), json.dumps(prompt))
+        told = {"hook_event_name": "UserPromptSubmit", "prompt": prompt(number)}
+        said = _ran(command("hook", "recall", *where), json.dumps(told))
         if number not in said:
             raise AssertionError(f"nothing about {number}: {said[:200]!r}")
 
+    until = time.monotonic() + HANG_S
+    ping = command("hook", "ping", "--vault", str(vault), "--strict")
+    while subprocess.run(ping, capture_output=True, check=False).returncode:
+        if time.monotonic() > until:
+            raise AssertionError("nobody serves the vault")
+        await asyncio.sleep(PAUSE_S["hook"])
     await run("hook", name, phases, act)
 
 
