@@ -115,6 +115,7 @@ async def hook(vault: Path, name: str, phases: Phases) -> None:
         if number not in said:
             raise AssertionError(f"nothing about {number}: {said[:200]!r}")
 
+    await asyncio.sleep(max(0.0, phases.begin - time.time()))  # nobody comes before: it may leave
     until = time.monotonic() + HANG_S
     ping = command("hook", "ping", "--vault", str(vault), "--strict")
     while subprocess.run(ping, capture_output=True, check=False).returncode:
